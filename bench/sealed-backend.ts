@@ -180,7 +180,7 @@ console.log(
   }),
 )
 
-/** What a client asks before its first request, and the benchmark about reports. */
+/** What clients fetch before their first request, and the counts of reports that the benchmark reads. */
 async function beside(request: Request): Promise<Response> {
   const { pathname } = new URL(request.url)
   if (pathname.endsWith('/reports')) return Response.json(reports?.state)

@@ -5,10 +5,10 @@ const entries = 2 ** 24
 const reads = 1_000_000
 const tries = 3
 
-/** Nanoseconds for one read in no order, each at the address that the one before it gave. */
+/** Nanoseconds for one random read, each at the address that the previous one returned. */
 export function randomReadNs(): number {
   const next = new Uint32Array(entries)
-  // A congruential generator of full period (Knuth, TAOCP 3.2.1.2): the way leads through every entry.
+  // A congruential generator of full period (Knuth, TAOCP 3.2.1.2): the chain visits every entry.
   for (let at = 0; at < entries; at++)
     next[at] = (Math.imul(at, 1_664_525) + 1_013_904_223) & (entries - 1)
   let [at, leastMs] = [0, Number.POSITIVE_INFINITY]

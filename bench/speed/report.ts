@@ -72,8 +72,8 @@ function tellMemory({ machine }: Results): string[] {
   if (ns === undefined) return []
   const range = `${ns.least.toFixed(0)}–${ns.most.toFixed(0)}`
   return [
-    `- A read of memory in no order took ${ns.middle.toFixed(0)} ns (${range}, once before each round). Programs cost more where that is slower: compare`,
-    '  microseconds and requests per CPU second only with those of a machine, or of an hour on a shared one, where it is alike.',
+    `- A random memory read took ${ns.middle.toFixed(0)} ns (${range}, once before each round). Programs cost more where that is slower: compare`,
+    '  microseconds and requests per CPU second only with those of a machine, or of an hour on a shared one, where it is similar.',
   ]
 }
 

@@ -8,6 +8,7 @@ import { parseSettings as parseGateway } from '../../apps/gateway/src/settings.t
 import { parsePortalConfig } from '../../apps/portal/src/config/portal-config.ts'
 import { program as workerProgram } from '../../apps/worker/src/settings.ts'
 import { backend, chat, complete, confidential, manyNodes } from './backend-values.ts'
+import { logKey } from './proxy-config-effects.ts'
 import {
   chartFolder,
   find,
@@ -249,13 +250,13 @@ test('dashboard and alerts name metrics that the programs have', () => {
 
 unlessMissing(withoutHelm).test('the pages understand what the chart tells them', () => {
   const values = withValue(backend, 'gateway.portal', {
-    manifestLogKey: 'log.internal+3e6705a6+AYqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c',
+    manifestLogKey: logKey,
     proxylessUrl: 'https://api.internal',
     softwareRoot: 'ab'.repeat(32),
   })
   const { data } = find(objectsOf(values), 'ConfigMap', 'privatemode-portal-demo')
   expect(parsePortalConfig(JSON.parse(data['portal.json']))).toEqual({
-    manifestLogKey: 'log.internal+3e6705a6+AYqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c',
+    manifestLogKey: logKey,
     proxylessUrl: 'https://api.internal',
     softwareRoot: 'ab'.repeat(32),
     proxyUrl: undefined,

@@ -1,4 +1,5 @@
 /** Values of the backend's chart for tests. */
+import { logKey } from './proxy-config-effects.ts'
 import type { Values } from './render.ts'
 
 export const chat: Values = {
@@ -56,7 +57,7 @@ export const complete: Values = {
     image: { repository: 'registry.internal/proxy' },
     config: {
       apiEndpoint: 'gateway.internal:443',
-      manifestLogKey: 'log.internal+3e6705a6+AYqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c',
+      manifestLogKey: logKey,
       apiKey: { enabled: false },
       tls: { enabled: true, secretName: 'proxyless-tls' },
       hosted: { enabled: true, saltSecretName: 'proxyless-salt' },

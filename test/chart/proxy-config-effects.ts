@@ -11,8 +11,8 @@ import {
 } from './effects.ts'
 import { find, type Values } from './render.ts'
 
-/** Keys of the right form: without one, the program would end before anything is seen of it. */
-const logKey = 'log.internal+3e6705a6+AYqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c'
+/** Valid keys: with any other, the proxy exits at startup. */
+export const logKey = 'log.internal+3e6705a6+AYqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c'
 const otherLogKey = 'other.internal+637f869a+AYE5dw6ofRdfVqNUZsNMfszLjYqRtO43ol32D1uPybOU'
 
 /** The least that renders: the chart has no registry, service or log built in. */

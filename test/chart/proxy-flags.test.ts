@@ -7,7 +7,7 @@ import { unlessMissing } from '@privatemode/service/testing'
 import { program } from '../../apps/proxy/src/flag-table.ts'
 import { readSettings, type Settings } from '../../apps/proxy/src/settings.ts'
 import { container } from './effects.ts'
-import { byHand, hosted, minimal } from './proxy-config-effects.ts'
+import { byHand, hosted, logKey, minimal } from './proxy-config-effects.ts'
 import { chartFolder, renderObjects, type Values, withoutHelm, withValue } from './render.ts'
 
 const chart = chartFolder('chart')
@@ -18,7 +18,7 @@ const everything: Values = {
   config: {
     apiEndpoint: 'api.internal:8443',
     manifestEndpoint: 'https://log.internal/manifests',
-    manifestLogKey: 'log.internal+3e6705a6+AYqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c',
+    manifestLogKey: logKey,
     manifestMaxAgeHours: 48,
     sharedPromptCache: { enabled: true },
     promptCacheSalt: { enabled: true, secretName: 'salt' },

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { repository } from '../../scripts/deploy/locked-package.ts'
+import { logKey } from '../chart/proxy-config-effects.ts'
 import {
   chartFolder,
   type KubernetesObject,
@@ -51,11 +52,7 @@ export function examples(): Scenario[] {
   const backends = ['trial', 'production', 'many-gpus'].map((name): Scenario => {
     return { name: `deploy/examples/${name}.yaml`, chart: 'backend', values: read(`${name}.yaml`) }
   })
-  const values = withValue(
-    read('proxy.yaml'),
-    'config.manifestLogKey',
-    'log.internal+3e6705a6+AYqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c',
-  )
+  const values = withValue(read('proxy.yaml'), 'config.manifestLogKey', logKey)
   return [...backends, { name: 'deploy/examples/proxy.yaml', chart: 'chart', values }]
 }
 

@@ -79,7 +79,7 @@ function takeRequest(input: string | URL | Request, init: RequestInit | undefine
     return {
       url: String(input),
       method: 'POST',
-      headers: headers instanceof Headers ? headers : new Headers(headers),
+      headers: new Headers(headers),
       signal: signal ?? undefined,
       bytes: async () => encodeText(body),
       text: body,
