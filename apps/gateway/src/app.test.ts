@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
+import { rawClient } from '../../../packages/http/src/testing/raw-client.ts'
 import { scriptedWorker } from './testing/scripted-worker.ts'
 import { receiptKeyPair, signUsage, usageRecord } from './testing/signed-usage.ts'
 import { newId, startTestGateway, type TestGateway } from './testing/test-gateway.ts'
@@ -190,4 +191,17 @@ test('relayed but unreported requests are booked as lost, until the worker repor
   ).text()
   expect(csv.split('\r\n')[1]).toStartWith(`${requestId},`)
   await worker.stop()
+})
+
+test('a gateway with as many requests as it may have is still healthy, and says so', async () => {
+  const { port } = new URL(gateway.gateway.url)
+  const slow = [await rawClient(Number(port)), await rawClient(Number(port))]
+  const head = 'POST /privatemode/v1/admin/sessions HTTP/1.1\r\nhost: gateway\r\ncontent-length: 80'
+  for (const client of slow) client.send(`${head}\r\n\r\n{`)
+  while ((await get('/')).status !== 503) await Bun.sleep(1)
+  expect((await get('/health')).status).toBe(200)
+  const authorization = `Bearer ${metricsToken}`
+  expect((await get('/metrics', { headers: { authorization } })).status).toBe(200)
+  for (const client of slow) client.close()
+  while ((await get('/')).status === 503) await Bun.sleep(1)
 })

@@ -85,7 +85,7 @@ export function createApp(parts: AppParts): App {
     begin(exchange) {
       running++
       const { target, method } = exchange.head
-      if (running > parts.maxRequests) {
+      if (running > parts.maxRequests && !isProbe(exchange)) {
         const message = 'too many requests at once'
         done(exchange, new ApiError('overloaded', message, { retryAfterSeconds: 1 }))
       } else if (target === fleetPaths.sealed && method !== 'OPTIONS') {
@@ -107,6 +107,11 @@ export function createApp(parts: AppParts): App {
     },
     running: () => running,
   }
+}
+
+/** A busy gateway is healthy: a probe that failed would have it killed, with all its requests. */
+function isProbe({ head: { method, target } }: HttpExchange): boolean {
+  return method === 'GET' && (target === '/health' || target === '/metrics')
 }
 
 async function route(

@@ -162,9 +162,22 @@ test('requests above the concurrency limit are asked to retry', async () => {
   const client = await begin(handle.port, attestPath, [`content-length: ${nonce.length}`])
   client.send(nonce)
   await Bun.sleep(20) // it was read
-  const second = await handle({ path: '/health', method: 'GET' })
+  const second = await handle(attest(nonce))
   expect(second.status).toBe(503)
   expect(second.headers.get('retry-after')).toBe('1')
+  // A probe that failed would have the busy worker killed.
+  expect((await handle({ path: '/health', method: 'GET' })).status).toBe(200)
+})
+
+test('a gateway cannot have a sealed request decoded before it is opened', async () => {
+  const { port } = handlerWith(() => Promise.reject(new Error('not asked')), silent, anyRelay)
+  for (const encoding of ['gzip', 'identity']) {
+    const fields = ['content-length: 1000', `content-encoding: ${encoding}`]
+    const client = await begin(port, sealedPath, fields)
+    const answer = await client.until((text) => text.endsWith('}'))
+    expect(answer).toStartWith('HTTP/1.1 400')
+    expect(answer).toContain('must not have a content-encoding')
+  }
 })
 
 test('memory for a request is reserved before it is read, even without a declared length', async () => {

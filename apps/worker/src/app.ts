@@ -77,6 +77,9 @@ export function createWorkerServer(app: WorkerApp): ExchangeServer {
 
   async function sealed(exchange: HttpExchange): Promise<void> {
     const view = app.relays.accept(exchange.head.fields)
+    // No client encodes what it seals, and the gateway's word does not decide how it is read.
+    if (exchange.head.fields.get('content-encoding') !== undefined)
+      throw new ApiError('malformed', 'a sealed request must not have a content-encoding')
     const leave = app.requestMemory.take(bytesToRead(exchange.head, app.maxBodyBytes))
     try {
       const bytes = await readExchange(exchange, app.maxBodyBytes)
@@ -90,10 +93,11 @@ export function createWorkerServer(app: WorkerApp): ExchangeServer {
   }
 
   async function answer(exchange: HttpExchange, running: number): Promise<void> {
-    if (running > app.maxRequests) throw overloaded('too many requests at once')
     const { target, method } = exchange.head
     const path = target.split('?', 1)[0]
+    // A busy worker is healthy: a probe that failed would have it killed, with all its requests.
     if (path === '/health') return serveRequest(exchange, health, maxNonceBytes)
+    if (running > app.maxRequests) throw overloaded('too many requests at once')
     if (method === 'POST' && path === fleetPaths.sealed) return sealed(exchange)
     // The body is read first: a caller that sends its nonce slowly must not keep others waiting.
     if (method === 'POST' && path === workerPaths.attestation)
@@ -123,9 +127,8 @@ const overloaded = (message: string) =>
  * The longest the body can be according to its headers. A body over the limit is refused while
  * reading.
  */
-function bytesToRead({ framing, fields }: RequestHead, maxBytes: number): number {
-  const isPlain = framing !== 'chunked' && fields.get('content-encoding') === undefined
-  return isPlain ? Math.min(framing, maxBytes) : maxBytes
+function bytesToRead({ framing }: RequestHead, maxBytes: number): number {
+  return framing === 'chunked' ? maxBytes : Math.min(framing, maxBytes)
 }
 
 function parseNonce(body: Bytes): Uint8Array {

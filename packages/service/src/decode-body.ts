@@ -30,8 +30,11 @@ async function gunzipWithin(
   const { gunzip } = await import('node:zlib') // rarely needed, slow to load
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array<ArrayBuffer>>()
   gunzip(body, { maxOutputLength: limitBytes }, (error, decoded) => {
-    if (error === null) resolve(decoded as Uint8Array<ArrayBuffer>)
-    else if ((error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE') {
+    if (error === null) {
+      const { buffer, byteOffset, length } = decoded as Buffer<ArrayBuffer>
+      // Not a `Buffer`, whose slices are not copies.
+      resolve(new Uint8Array(buffer, byteOffset, length))
+    } else if ((error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE') {
       reject(bodyTooLarge(limitBytes))
     } else reject(new ServiceError('body_encoding_broken', 'the request body is not valid gzip'))
   })

@@ -62,8 +62,10 @@ export function openRequest(
   giveTurn?: () => Promise<void>,
   room?: Bytes,
 ): Eventually<OpenedRequest> {
-  // A copy: the context lives until the answer ends and must not keep the whole request alive.
-  const prelude = parsePrelude(bytes.slice(0, maxPreludeLength))
+  // A copy: the context lives until the answer ends, must not keep the whole request alive, and is
+  // told to the gateway, so it must not be overwritten by what is opened in `room`. `slice` would not
+  // copy from a `Buffer`.
+  const prelude = parsePrelude(new Uint8Array(bytes.subarray(0, maxPreludeLength)))
   if (prelude === undefined)
     throw new EnvelopeError('truncated', 'the request stops in its prelude')
   const wrappedKeys = prelude.recipients.map((recipient) => recipient.wrappedKey)

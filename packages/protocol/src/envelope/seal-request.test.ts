@@ -79,6 +79,18 @@ test('a long body can take the place of what was sealed', async () => {
   expect(opened.body.buffer).toBe(bytes.buffer)
 })
 
+test('what the gateway is told of a long request is none of its text, whatever holds its bytes', async () => {
+  const { bytes, opened: apart } = await seal(new Uint8Array(2_000_000).fill(0x61))
+  for (const held of [bytes.slice(), Buffer.from(bytes)]) {
+    const whole = held as typeof bytes
+    const secret = () => session.secret
+    const opened = await openRequest(provider, secret, () => {}, whole, undefined, whole)
+    expect(opened.body.buffer).toBe(whole.buffer)
+    expect(opened.context).toEqual(apart.context)
+    expect(opened.sealKeyId).toEqual(session.sealKeyId)
+  }
+})
+
 test('opening a long request yields after every megabyte', async () => {
   const body = new Uint8Array(5_000_000).map((_, at) => at % 251)
   const { bytes } = await seal(body)
