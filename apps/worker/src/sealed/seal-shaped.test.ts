@@ -170,6 +170,21 @@ test('a reader that disconnects stops the stream', async () => {
   await stream.return(undefined)
 })
 
+test('a reader that disconnects while much is waiting leaves nothing running', async () => {
+  const stopped = Promise.withResolvers<void>()
+  const long = async function* (): AsyncGenerator<Bytes> {
+    try {
+      yield encodeText('x'.repeat(1_000_000))
+      yield encodeText('never read')
+    } finally {
+      stopped.resolve()
+    }
+  }
+  const sink = () => Promise.reject(new Error('gone'))
+  expect(await thrown(sealShaped(await outgoing(), long(), shape, sink))).toThrow('gone')
+  await stopped.promise
+})
+
 test('lengths grow in powers', () => {
   expect([0, 8, 9, 16, 17, 100].map((frames) => shapedUnits(frames, shape))).toEqual([
     8, 8, 16, 16, 32, 128,

@@ -74,6 +74,14 @@ class ShapedSealing {
   }
 
   async run(begun: Begun | Promise<Begun>): Promise<void> {
+    try {
+      await this.#run(begun)
+    } finally {
+      this.#waiting.abandon()
+    }
+  }
+
+  async #run(begun: Begun | Promise<Begun>): Promise<void> {
     const { tickMs, startsAfterMs } = this.#shape
     if (begun instanceof Promise) {
       begun.then(
