@@ -112,7 +112,12 @@ export class ClientConnection implements ExchangeHost, Sender {
       this.writer.whenDrained(() => this.#leave(exchange?.body.ended !== false))
       return
     }
-    this.#advance()
+    // What follows an answered request is none of its affair, and must not keep it from ending.
+    try {
+      this.#advance()
+    } catch (error) {
+      this.#refuse(error)
+    }
   }
 
   cut(): void {

@@ -1,7 +1,7 @@
 /** The server over real sockets, driven byte by byte. */
 import { afterEach, expect, test } from 'bun:test'
 import { thrown } from '../../../test/rejection.ts'
-import type { HttpServer, HttpServerOptions } from './http-server.ts'
+import { type HttpServer, type HttpServerOptions, serveHttp } from './http-server.ts'
 import { type PlainHandler, startPlainServer } from './testing/plain-server.ts'
 import { rawClient } from './testing/raw-client.ts'
 
@@ -80,6 +80,34 @@ test('bytes after a refused message are never parsed as a request', async () => 
   )
   expect(await client.rest()).toStartWith('HTTP/1.1 400')
   expect(seen).toEqual([])
+})
+
+test('what follows a request and is none does not keep its answer from ending', async () => {
+  const ended = Promise.withResolvers<unknown>()
+  server = serveHttp({
+    ...{ hostname: '127.0.0.1', port: 0, tls: undefined },
+    limits: { connections: 20, idleSeconds: 60, headSeconds: 60, stallSeconds: 60 },
+    begin(exchange) {
+      // Later than the input is read, as an answer from elsewhere is.
+      setImmediate(() => {
+        exchange.begin('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n')
+        try {
+          exchange.finish()
+          ended.resolve('finished')
+        } catch (error) {
+          ended.resolve(error)
+        }
+      })
+    },
+    refuse(exchange, { status }) {
+      exchange.begin(`HTTP/1.1 ${status} Refused\r\ncontent-length: 0\r\n`)
+      exchange.finish()
+    },
+  })
+  const client = await rawClient(server.port)
+  client.send('POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 3\r\n\r\nabcGARBAGE\r\n\r\n')
+  expect(await client.rest()).toMatch(/^HTTP\/1\.1 200 .*HTTP\/1\.1 400 /s)
+  expect(await ended.promise).toBe('finished')
 })
 
 test('a client that expects it gets 100 Continue', async () => {
