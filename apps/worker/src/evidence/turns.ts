@@ -41,12 +41,8 @@ export class Turns {
       if (this.#running < atOnce) begin()
       else if (this.#queue.size < waiting) this.#queue.add(begin)
       else {
-        reject(
-          new WorkerError(
-            'evidence_overloaded',
-            `${waiting} requests are already waiting for ${what}`,
-          ),
-        )
+        const message = `${waiting} requests are already waiting for ${what}`
+        reject(new WorkerError('evidence_overloaded', message))
         return
       }
       const timer = setTimeout(() => {

@@ -218,8 +218,8 @@ async function open(
     opened = await openRequest(nativeCrypto, service.keys.findSecret, accept, bytes, turn, bytes)
     return opened
   } catch (error) {
-    if (error instanceof EnvelopeError) throw relayError(error)
-    throw error
+    if (!(error instanceof EnvelopeError)) throw error
+    throw new ApiError(codes[error.code], error.message, { cause: error })
   } finally {
     // It would pile up until it is collected.
     if (isLong && opened?.body.buffer !== bytes.buffer) releaseBytes(bytes)
@@ -237,9 +237,6 @@ const codes: { [code in EnvelopeErrorCode]: ApiErrorCode } = {
   replayed: 'replayed',
   overloaded: 'overloaded',
 }
-
-const relayError = (cause: EnvelopeError) =>
-  new ApiError(codes[cause.code], cause.message, { cause })
 
 type ExchangeFacts = {
   readonly service: SealedService

@@ -73,12 +73,8 @@ class ShapedSealing {
     this.#waiting = new WaitingBytes(shape.unitBytes * maxWaitingUnits)
   }
 
-  async run(begun: Begun | Promise<Begun>): Promise<void> {
-    try {
-      await this.#run(begun)
-    } finally {
-      this.#waiting.abandon()
-    }
+  run(begun: Begun | Promise<Begun>): Promise<void> {
+    return this.#run(begun).finally(() => this.#waiting.abandon())
   }
 
   async #run(begun: Begun | Promise<Begun>): Promise<void> {
