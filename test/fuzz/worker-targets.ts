@@ -23,7 +23,7 @@ import { responsesToChat } from '../../packages/inference/src/dialects/responses
 import type { StreamWriter } from '../../packages/inference/src/dialects/stream-answer.ts'
 import { UsageMeter } from '../../packages/inference/src/dialects/usage-meter.ts'
 import type { JsonObject } from '../../packages/inference/src/engine.ts'
-import { renameFields } from '../../packages/inference/src/servers/read-stream.ts'
+import { renameFields } from '../../packages/inference/src/servers/rename-fields.ts'
 import { toEngineError } from '../../packages/inference/src/servers/server-error.ts'
 import { message, model, response } from './samples.ts'
 import { Disagreement, type FuzzTarget, json, requireSame, text } from './target.ts'

@@ -102,9 +102,14 @@ export interface Engine {
   speaks?(endpoint: NativeEndpoint, modelId: string): boolean
   /**
    * Prompt tokens that a call with the same body would cost; `messages` only if it is native. Of
-   * several prompts of one completion the longest counts, since it must fit the context.
+   * several prompts of one completion the longest counts, since it must fit the context. A server
+   * without a tokenizer generates for it, within the limits of calls.
    */
-  countTokens(body: JsonObject, endpoint?: CountedEndpoint): Promise<number>
+  countTokens(
+    body: JsonObject,
+    endpoint?: CountedEndpoint,
+    by?: Pick<EngineCall, 'caller' | 'signal'>,
+  ): Promise<number>
   /** For a model server: every path of every model, including unused ones. */
   isolation?(): readonly PathIsolation[]
   close(): Promise<void>

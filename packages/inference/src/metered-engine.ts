@@ -64,8 +64,17 @@ export class MeteredEngine implements Engine {
     return this.#engine.isolation?.() ?? []
   }
 
-  countTokens(body: JsonObject, endpoint?: CountedEndpoint): Promise<number> {
-    return this.#engine.countTokens(body, endpoint)
+  async countTokens(
+    body: JsonObject,
+    endpoint?: CountedEndpoint,
+    by?: Pick<EngineCall, 'caller' | 'signal'>,
+  ): Promise<number> {
+    const share = by?.caller === undefined ? undefined : this.#takeShare(by.caller)
+    try {
+      return await this.#engine.countTokens(body, endpoint, by)
+    } finally {
+      share?.putBack()
+    }
   }
 
   close(): Promise<void> {
@@ -76,9 +85,9 @@ export class MeteredEngine implements Engine {
     const metered = this.#begin(call)
     try {
       const answering = this.#engine.call(call)
-      // A stream that is never read after it began ends only by its abort.
-      call.signal.addEventListener('abort', metered.end)
+      call.signal.addEventListener('abort', metered.aborted)
       const answer = await answering
+      metered.waits(false)
       if (answer.kind === 'stream')
         return { kind: 'stream', chunks: meteredChunks(answer.chunks, metered) }
       metered.first()
@@ -94,6 +103,7 @@ export class MeteredEngine implements Engine {
     const share = caller === undefined ? undefined : this.#takeShare(caller)
     const started = performance.now()
     let state: 'waiting' | 'running' | 'over' = 'waiting'
+    let isAwaited = true
     this.#running++
     this.#waiting++
     const end = () => {
@@ -102,10 +112,20 @@ export class MeteredEngine implements Engine {
       this.#running--
       share?.putBack()
       state = 'over'
-      signal.removeEventListener('abort', end)
+      signal.removeEventListener('abort', aborted)
+    }
+    // A stream that is never read after it began ends only by its abort. Otherwise the engine is not
+    // done with a call that is aborted: it may still count its prompt, which costs as much.
+    const aborted = () => {
+      if (!isAwaited) end()
     }
     return {
       end,
+      aborted,
+      waits(isWaiting) {
+        isAwaited = isWaiting
+        if (!isWaiting && signal.aborted) end()
+      },
       first: () => {
         if (state !== 'waiting') return
         state = 'running'
@@ -125,16 +145,24 @@ export class MeteredEngine implements Engine {
   }
 }
 
-type Metered = { readonly first: () => void; readonly end: () => void }
+type Metered = {
+  readonly first: () => void
+  readonly end: () => void
+  readonly aborted: () => void
+  /** Whether the engine is waited for: until it has answered, an abort does not end the call. */
+  readonly waits: (isWaiting: boolean) => void
+}
 
-function meteredChunks(chunks: Chunks, { first, end }: Metered): Chunks {
+function meteredChunks(chunks: Chunks, { first, end, waits }: Metered): Chunks {
   return {
     [Symbol.asyncIterator]() {
       const inner = chunks[Symbol.asyncIterator]()
       return {
         async next() {
           try {
+            waits(true)
             const result = await inner.next()
+            waits(false)
             if (result.done === true) end()
             else first()
             return result

@@ -97,6 +97,38 @@ test('a call gives its place back when it ends, fails or is aborted, and once', 
   expect(held).toEqual([])
 })
 
+test('a call that is aborted keeps its place until the engine is done with it', async () => {
+  let held = 0
+  const shares = { take: () => ++held <= 2, putBack: () => void held-- }
+  const done = Promise.withResolvers<void>()
+  const script = { before: () => done.promise, tokens: 5 }
+  const engine = new MeteredEngine(new ScriptedEngine(script), createWorkerMetrics([]), shares)
+  const abort = new AbortController()
+  const call = { endpoint: 'chat', body: {}, stream: true, signal: abort.signal } as const
+  const answering = engine.call({ ...call, caller: 'one' })
+  abort.abort()
+  expect(held).toBe(1)
+  done.resolve()
+  await answering
+  expect(held).toBe(0)
+})
+
+test('counting tokens takes a place of the caller', async () => {
+  const held: string[] = []
+  const shares = {
+    take: (caller: string) => held.length < 1 && held.push(caller) > 0,
+    putBack: () => void held.pop(),
+  }
+  const engine = new MeteredEngine(new ScriptedEngine({}), createWorkerMetrics([]), shares)
+  const by = { caller: 'one', signal: new AbortController().signal }
+  const counting = engine.countTokens({}, 'chat', by)
+  expect(held).toEqual(['one'])
+  const refused = await engine.countTokens({}, 'chat', by).catch((error) => error)
+  expect(refused).toMatchObject({ code: 'rate_limit_exceeded' })
+  await counting
+  expect(held).toEqual([])
+})
+
 function watching(script: ConstructorParameters<typeof ScriptedEngine>[0]) {
   const metrics = createWorkerMetrics([chatModel.id])
   const engine = new MeteredEngine(new ScriptedEngine(script), metrics)

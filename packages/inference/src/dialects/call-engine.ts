@@ -180,7 +180,7 @@ async function countOverflow(
   const isCountable = endpoint === 'chat' || endpoint === 'completions'
   if (thrown.promptTokens !== undefined || !isCountable) return thrown
   try {
-    const promptTokens = await exchange.engine.countTokens(body, endpoint)
+    const promptTokens = await exchange.engine.countTokens(body, endpoint, exchange)
     return new EngineError(thrown.code, thrown.message, { cause: thrown, promptTokens })
   } catch {
     return thrown // the refusal stands, only its number is missing

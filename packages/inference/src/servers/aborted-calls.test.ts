@@ -108,3 +108,44 @@ test('an iterator that is left early frees its slot', async () => {
   if (answer.kind === 'stream') for await (const _ of answer.chunks) break
   expect((await engine.call(callOf(chat('b')))).kind).toBe('complete')
 })
+
+/** Connected to a server that counts only what it answers, for two calls at once. */
+async function connectForTwo() {
+  const connected = await connect({ kind: 'ollama' }, { acceptSharedCache: true, maxConcurrent: 2 })
+  const { server, engine } = connected
+  const body = chat('[[slow 60000]] one two')
+  const begin = () => {
+    const aborter = new AbortController()
+    const seen: EngineUsage[] = []
+    const call = callOf(body, { signal: aborter.signal, onUsage: (usage) => seen.push(usage) })
+    return { answering: rejection(engine.call(call)), seen, abort: () => aborter.abort() }
+  }
+  const running = () => server.requests.filter(({ wasAborted }) => !wasAborted)
+  return { ...connected, body, begin, running }
+}
+
+test('prompts of aborted calls are counted within the limit of calls, and else estimated', async () => {
+  const { begin, running } = await connectForTwo()
+  const [first, second] = [begin(), begin()]
+  await until(() => running().length === 2)
+  first.abort()
+  begin() // takes its place
+  expect(await first.answering).toMatchObject({ code: 'aborted' })
+  expect(first.seen.at(-1)?.promptTokens).toBeGreaterThan(0)
+  second.abort()
+  await until(() => running().some(({ body }) => body.max_tokens === 1))
+  await until(() => running().length === 2)
+  expect(await begin().answering).toMatchObject({ code: 'overloaded' })
+})
+
+test('tokens are counted by calls within the limit, and an abort ends them', async () => {
+  const { engine, body, running } = await connectForTwo()
+  const aborter = new AbortController()
+  const count = () => rejection(engine.countTokens(body, 'chat', aborter))
+  const counts = [count(), count()]
+  await until(() => running().length === 2)
+  expect(await count()).toMatchObject({ code: 'overloaded' })
+  aborter.abort()
+  for (const counted of counts) expect(await counted).toMatchObject({ code: 'aborted' })
+  await until(() => running().length === 0)
+})

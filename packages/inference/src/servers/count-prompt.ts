@@ -1,5 +1,5 @@
 /** Counts the prompt of a call for which the server has not reported anything yet. */
-import type { EngineCall, JsonObject } from '../engine.ts'
+import { type EngineCall, EngineError, type JsonObject } from '../engine.ts'
 import { countMessage, countTokens, tryTokenizer } from './count-tokens.ts'
 import type { ServerKind } from './http-settings.ts'
 import type { ServerClient } from './server-client.ts'
@@ -51,7 +51,11 @@ async function countChat(
   const form = kind === 'sglang' ? 'vllm' : kind
   const counted = await tryTokenizer(client, form, body, signal).catch(() => undefined)
   if (counted !== undefined || !isAborted) return counted
-  return countTokens(client, kind, body, signal)
+  return countTokens(client, kind, body, signal).catch((error: unknown) => {
+    // A server that is full must not get more for the sake of a bill.
+    if (error instanceof EngineError && error.code === 'overloaded') return estimatePrompt({ body })
+    throw error
+  })
 }
 
 /** The longest prompt of a completion: each must fit the context by itself. */

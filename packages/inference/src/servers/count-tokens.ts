@@ -77,7 +77,10 @@ function tokenizeBody(body: JsonObject): JsonObject {
   }
 }
 
-/** Every server reports the usage of an answer, so the shortest possible one is requested. */
+/**
+ * Every server reports the usage of an answer, so the shortest possible one is requested. It costs a
+ * prompt, so it is one of the bounded number of calls.
+ */
 async function countByCall(
   client: ServerClient,
   kind: ServerKind,
@@ -86,7 +89,7 @@ async function countByCall(
 ): Promise<number> {
   const shortest = { ...body, max_tokens: 1, max_completion_tokens: 1, n: 1 }
   const asked = serverBody(kind, { endpoint: 'chat', body: shortest, stream: false })
-  const { usage } = await client.require('/v1/chat/completions', asked, signal)
+  const { usage } = await client.requireCall('/v1/chat/completions', asked, signal)
   const counted = readUsage(usage)?.promptTokens
   if (counted === undefined) {
     throw new EngineError('engine_failed', 'the model server does not count tokens')

@@ -23,7 +23,8 @@ import { type Discovery, discover } from './discover.ts'
 import { findNative } from './find-native.ts'
 import { defaultHttpSettings, type HttpEngineSettings } from './http-settings.ts'
 import { isNative, nativePaths, readNativeUsage, requireWhole } from './native-endpoints.ts'
-import { renameFields, ServerStream } from './read-stream.ts'
+import { ServerStream } from './read-stream.ts'
+import { renameFields } from './rename-fields.ts'
 import { requireVolumes } from './served-models.ts'
 import { connectionFailure, ServerClient, type ServerFetch } from './server-client.ts'
 import { serverBody, serverTraits } from './server-kinds.ts'
@@ -199,11 +200,16 @@ class HttpEngine implements Engine {
     return this.#found.isolation
   }
 
-  countTokens(given: JsonObject, endpoint: CountedEndpoint = 'chat'): Promise<number> {
+  countTokens(
+    given: JsonObject,
+    endpoint: CountedEndpoint = 'chat',
+    by?: Pick<EngineCall, 'signal'>,
+  ): Promise<number> {
     this.#requireHealthy()
     this.#requireUsed(endpoint, given.model)
     const body = withServerSalt(given)
-    const signal = AbortSignal.timeout(this.#settings.probeTimeoutMs)
+    const late = AbortSignal.timeout(this.#settings.probeTimeoutMs)
+    const signal = by === undefined ? late : AbortSignal.any([late, by.signal])
     if (endpoint === 'messages') return countMessage(this.#client, body, signal)
     if (endpoint === 'completions')
       return countLongest(this.#client, this.#found.kind, body, signal)

@@ -2,6 +2,7 @@
 import { SseDecoder, SseError } from '@privatemode/protocol/api'
 import { EngineError, type JsonObject } from '../engine.ts'
 import { isFailure, isLastEvent, isNative } from './native-endpoints.ts'
+import { renameFields } from './rename-fields.ts'
 import { RepeatedChunks } from './repeated-chunks.ts'
 import { connectionFailure, type OpenRequest, type PieceReader } from './server-client.ts'
 import { toEngineError } from './server-error.ts'
@@ -201,15 +202,4 @@ function parseChunk(data: string, { endpoint, body }: StreamCall): JsonObject {
   if (isNative(endpoint) && isFailure(object))
     throw new EngineError('engine_failed', 'the model server failed in mid-stream')
   return object
-}
-
-/** Renames SGLang's field for the matched stop string. */
-export function renameFields(answer: JsonObject): JsonObject {
-  if (!Array.isArray(answer.choices)) return answer
-  for (const choice of answer.choices as JsonObject[]) {
-    if (choice?.matched_stop === undefined) continue
-    choice.stop_reason ??= choice.matched_stop
-    delete choice.matched_stop
-  }
-  return answer
 }

@@ -237,6 +237,20 @@ test('a repeated chunk is formatted like any other', () => {
   }
 })
 
+test('a repeated chunk has the names of the API, as a parsed one has', () => {
+  const sglang = (content: string): JsonObject => {
+    const choice = { index: 0, delta: { content }, finish_reason: null, matched_stop: null }
+    return { ...spoken(content), choices: [choice] }
+  }
+  const { chunks, parsed } = read([bytesOf(['a', 'b', 'c'].map(sglang))], true)
+  expect(parsed).toBe(1)
+  const format = new RepeatedFormat((chunk) => JSON.stringify(chunk))
+  const [first, ...others] = chunks.map((chunk) => format.write(chunk))
+  expect(first).toContain('matched_stop') // renamed by whoever parsed it
+  expect(others.join('')).not.toContain('matched_stop')
+  expect(others.join('')).toContain('stop_reason')
+})
+
 test('the first chunk of all is formatted by itself, whether it was parsed or not', () => {
   for (const stream of [1, 2]) {
     const sent = ['a', 'b', 'c'].map((text) =>

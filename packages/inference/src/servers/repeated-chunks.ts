@@ -7,6 +7,7 @@
 import type { SseDecoder } from '@privatemode/protocol/api'
 import type { JsonObject } from '../engine.ts'
 import { type ChunkForm, repeatChunk } from '../repeated-chunk.ts'
+import { renameStop } from './rename-fields.ts'
 
 /** A form, and how its events are written. */
 type WrittenForm = ChunkForm & {
@@ -159,7 +160,9 @@ function writtenForm(data: string, chunk: JsonObject): WrittenForm | undefined {
   // Without a tail there are no counts to match.
   const counts = tail === undefined ? known : countsOf(usage ?? '', tail)
   const written = { ...form, before, after, tail, counts }
-  return usage === undefined || !isCutRight(written) ? undefined : written
+  if (usage === undefined || !isCutRight(written)) return undefined
+  // Chunks of the form are written without being parsed, and so without being renamed.
+  return { ...written, choice: renameStop({ ...written.choice }) }
 }
 
 /** Where the text of a field starts, written with or without a space; `isCutRight` checks the guess. */

@@ -101,10 +101,17 @@ export class ServerClient {
   async require(path: string, body: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     const response = await this.#send(path, body, signal)
     if (!response.ok) throw await failureOf(response, body)
-    const object = await readObject(response, signal)
-    if (object === undefined)
-      throw new EngineError('engine_failed', 'the model server did not send JSON')
-    return object
+    return requireObject(response, signal)
+  }
+
+  /** Like `require`, for what occupies the engine: one of the bounded number of requests. */
+  async requireCall(path: string, body: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+    const request = await this.open(path, body, signal)
+    try {
+      return await requireObject(request.response, request.signal)
+    } finally {
+      request.close()
+    }
   }
 
   /**
@@ -217,9 +224,15 @@ export function connectionFailure(error: unknown, signal: AbortState): EngineErr
   })
 }
 
+async function requireObject(response: ServerAnswer, signal: AbortState): Promise<JsonObject> {
+  const object = await readObject(response, signal)
+  if (object !== undefined) return object
+  throw new EngineError('engine_failed', 'the model server did not send JSON')
+}
+
 async function readObject(
   response: ServerAnswer,
-  signal: AbortSignal,
+  signal: AbortState,
 ): Promise<JsonObject | undefined> {
   try {
     const json: unknown = await response.json()

@@ -16,7 +16,7 @@ export async function answerCountTokens(exchange: Exchange): Promise<ApiAnswer> 
   const unstreamed = { ...exchange, stream: false }
   // Counted where the message would be answered, so that the number matches what it then costs.
   const passed = passedMessage(unstreamed, chat)
-  const own = passed && (await tryNative(() => engine.countTokens(passed, 'messages')))
-  const tokens = own ?? (await engine.countTokens(engineBody(unstreamed, chat)))
+  const own = passed && (await tryNative(() => engine.countTokens(passed, 'messages', exchange)))
+  const tokens = own ?? (await engine.countTokens(engineBody(unstreamed, chat), 'chat', exchange))
   return jsonAnswer(exchange, { input_tokens: tokens })
 }
