@@ -134,8 +134,8 @@ function explainFirstToken(figures: Figures): string {
   return (
     `all three programs share one core here and take turns: a stream of 256 chunks uses ${us(sum)} of processor in them ` +
     `(proxy ${us(proxy)}, gateway ${us(gateway)}, worker ${us(worker)}). The first token takes ${first}, the whole ${whole}; through the proxy ` +
-    `and the backend that stands for the other two, it takes ${alone}. The work on what follows the first token waits until that one is on its ` +
-    'way; before it stand six turns, in and out of each program, every one with a wake-up and cold caches.'
+    `and the backend that stands for the other two, it takes ${alone}. Work on later tokens is put off until the first one has been sent. ` +
+    'Before that the processor switches six times, into and out of each program, each time with a wake-up and cold caches.'
   )
 }
 

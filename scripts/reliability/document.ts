@@ -107,7 +107,9 @@ function formatSoakRun(soak: SoakReport): string[] {
       `${errors.join(', ') || 'no errors'}, ${soak.keys} keys, ${soak.violations.length} violations. ` +
       `${soak.note ?? ''}`.trim(),
     '',
-    grew.length === 0 ? 'Nothing in the system grew.' : `Grew: ${grew.join('; ')}.`,
+    grew.length === 0
+      ? 'No growth was found; where a row says “none shown”, the interval is too wide to rule it out.'
+      : `Grew: ${grew.join('; ')}.`,
     '',
     '![memory, handles and latency over time](reliability/soak.svg)',
     '',

@@ -76,7 +76,7 @@ function formatSoak(soak: SoakReport): string {
   const grew = grownIn(slopesOf(soak)).length
   return (
     `${soak.minutes} minutes, ${soak.requests} requests, ${soak.violations.length} violations` +
-    `${soak.violations.length === 0 ? '' : ' recorded (described on that page)'}, ${grew === 0 ? 'nothing in the system grew' : `growth in ${grew} measured quantities of the system`}`
+    `${soak.violations.length === 0 ? '' : ' recorded (described on that page)'}, ${grew === 0 ? 'no growth was found' : `growth in ${grew} measured quantities of the system`}`
   )
 }
 
@@ -106,6 +106,6 @@ function formatFloods(rows: readonly string[]): string {
   const harmful = rows.filter((row) => row.includes('**')).length
   if (rows.length === 0) return 'no floods recorded'
   return harmful === 0
-    ? `${rows.length} floods, other clients unharmed`
+    ? `${rows.length} floods, other clients unharmed in the recorded runs; that page names two that harmed them in others`
     : `${rows.length} floods, ${harmful} of which harmed other clients (listed on that page)`
 }

@@ -1,5 +1,5 @@
 /**
- * `npm run task -- test:cluster [options]`: a real Kubernetes of its own, in which both charts are installed, used and upset.
+ * `npm run task -- test:cluster [options]`: a real Kubernetes of its own, in which both charts are installed, used and disrupted.
  *
  *   --only LIST   groups of rows: objects,dialects,…; all unless given. `objects` alone needs the API server only, else
  *                 the page is followed from its start to its end

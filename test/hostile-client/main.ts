@@ -86,7 +86,7 @@ async function tricksWithBills(): Promise<void> {
 
 async function tricksOfPeople(): Promise<void> {
   say('')
-  say('| trick of people | the attacker got |')
+  say('| attack on accounts | the attacker got |')
   say('|---|---|')
   const people = new People(place)
   for (const trick of peopleTricks.filter(isWanted)) {
@@ -116,10 +116,10 @@ async function wordsOfGateways(): Promise<void> {
 async function lastingTricks(targets: readonly Target[]): Promise<void> {
   say('')
   say(
-    `Lasting tricks, ${seconds} s each, at ${scale} of their full size. One is withstood if others get right answers meanwhile, their p99`,
+    `Sustained attacks, ${seconds} s each, ${scale === 1 ? 'at full size' : `at ${scale} times full size`}. An attack is withstood if other clients get correct answers throughout, their p99`,
   )
   say(
-    `stays within twice what it was plus ${floorMs} ms (of some hundred answers), and memory grows by at most ${maxGrownMiB} MiB:`,
+    `(over a few hundred answers) stays below twice its previous value plus ${floorMs} ms, and memory grows by at most ${maxGrownMiB} MiB:`,
   )
   say('')
   say('| trick | against | the attacker got | memory | p99 of others before | during |')

@@ -20,7 +20,8 @@ export type AttestationParts = {
 const attestationsAtOnce = 32
 
 const maxRequestBytes = 1024
-const maxEvidenceBytes = 4 * 1024 * 1024
+/** What clients accept: three times the size of eight GPUs with their reference manifests. */
+const maxEvidenceBytes = 24 * 1024 * 1024
 
 export async function relayAttestation(
   request: Request,
