@@ -1,10 +1,11 @@
-/** `npm run task -- release`: builds everything that would be published into dist/, checks it, and writes its provenance. */
+/** `npm run task -- release`: builds everything that would be published, checks it, and gathers it in dist/release with its provenance. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readBuildFacts } from './deploy/build-facts.ts'
 import { repository, run } from './deploy/locked-package.ts'
 import { packChart } from './deploy/pack-chart.ts'
-import { formatChecksums, formatProvenance, hashFiles } from './deploy/provenance.ts'
+import { formatProvenance } from './deploy/provenance.ts'
+import { gatherRelease, writeChecksums } from './deploy/release-files.ts'
 import { signBytes } from './deploy/sign-image.ts'
 
 const dist = join(repository, 'dist')
@@ -30,22 +31,22 @@ for (const which of ['chart', 'backend'] as const) {
 if (unchecked) console.log('not checked, as asked: the tests of what was built did not run')
 else step('checks', 'scripts/deploy/test.ts', '--built')
 
-const subjects = await hashFiles(dist)
+const subjects = await gatherRelease(dist)
+const release = join(dist, 'release')
 const tools = {
   bun: Bun.version,
   node: run(['node', '--version']).trim(),
   npm: run(['npm', '--version']).trim(),
 }
-writeFileSync(join(dist, 'provenance.intoto.json'), formatProvenance(subjects, facts, tools))
-const checksums = formatChecksums(await hashFiles(dist))
-writeFileSync(join(dist, 'SHA256SUMS'), checksums)
+writeFileSync(join(release, 'provenance.intoto.json'), formatProvenance(subjects, facts, tools))
+const checksums = await writeChecksums(release)
 const keyPath = process.env.PRIVATEMODE_SIGNING_KEY
 if (keyPath !== undefined) {
   const signature = signBytes(new TextEncoder().encode(checksums), readFileSync(keyPath, 'utf8'))
-  writeFileSync(join(dist, 'SHA256SUMS.sig'), Buffer.from(signature).toString('base64'))
+  writeFileSync(join(release, 'SHA256SUMS.sig'), Buffer.from(signature).toString('base64'))
 }
 console.log(
-  `${subjects.length} files of ${facts.version} at ${facts.revision} in dist/, see SHA256SUMS`,
+  `${subjects.length} files of ${facts.version} at ${facts.revision} in dist/release, see SHA256SUMS`,
 )
 
 function step(name: string, ...args: string[]): void {

@@ -7,22 +7,42 @@ import { complete } from '../../test/chart/backend-values.ts'
 import { minimal } from '../../test/chart/proxy-config-effects.ts'
 import { chartFolder, renderObjects, withoutHelm } from '../../test/chart/render.ts'
 import { packChart } from './pack-chart.ts'
-import { formatChecksums, formatProvenance, hashFiles } from './provenance.ts'
+import { formatProvenance } from './provenance.ts'
+import { gatherRelease, writeChecksums } from './release-files.ts'
 
 const facts = { version: '1.2.3', revision: 'abc-dirty', epochSeconds: 1_700_000_000 }
 
-test('sha256sum accepts the checksums, and a changed file is found', () =>
-  inFolder(async (folder) => {
-    mkdirSync(join(folder, 'bin'))
-    writeFileSync(join(folder, 'bin', 'tool'), 'one')
-    writeFileSync(join(folder, 'a.txt'), 'two')
-    const subjects = await hashFiles(folder)
-    expect(subjects.map((subject) => subject.name)).toEqual(['a.txt', 'bin/tool'])
-    writeFileSync(join(folder, 'SHA256SUMS'), formatChecksums(subjects))
-    const check = () => Bun.spawnSync(['sha256sum', '--check', 'SHA256SUMS'], { cwd: folder })
+test('sha256sum accepts a release downloaded into one folder, and finds a changed file', () =>
+  inDist(async (dist, release) => {
+    writeFileSync(join(dist, 'bin', 'tool'), 'one')
+    writeFileSync(join(dist, 'images', 'tool.sig'), 'two')
+    await gatherRelease(dist)
+    writeFileSync(join(release, 'provenance.intoto.json'), '{}')
+    await writeChecksums(release)
+    rmSync(join(dist, 'bin'), { recursive: true }) // only the release is downloaded
+    const check = () => Bun.spawnSync(['sha256sum', '--check', 'SHA256SUMS'], { cwd: release })
     expect(check().exitCode).toBe(0)
-    writeFileSync(join(folder, 'a.txt'), 'changed')
+    expect(check().stdout.toString()).toBe('provenance.intoto.json: OK\ntool: OK\ntool.sig: OK\n')
+    writeFileSync(join(release, 'tool'), 'changed')
     expect(check().exitCode).not.toBe(0)
+  }))
+
+test('a chart and an npm package of one name keep apart in a release', () =>
+  inDist(async (dist) => {
+    writeFileSync(join(dist, 'npm', 'proxy-1.0.0.tgz'), 'npm')
+    writeFileSync(join(dist, 'charts', 'proxy-1.0.0.tgz'), 'chart')
+    const subjects = await gatherRelease(dist)
+    expect(subjects.map(({ name }) => name)).toEqual([
+      'chart-proxy-1.0.0.tgz',
+      'npm-proxy-1.0.0.tgz',
+    ])
+  }))
+
+test('two files of one name are no release', () =>
+  inDist(async (dist) => {
+    writeFileSync(join(dist, 'bin', 'proxy'), 'program')
+    writeFileSync(join(dist, 'images', 'proxy'), 'image')
+    await expect(gatherRelease(dist)).rejects.toThrow('bin and images both contain proxy')
   }))
 
 test('the provenance names every file, the commit, the lock file and the tools', () => {
@@ -64,6 +84,13 @@ unlessMissing(withoutHelm).test(
       }
     }),
 )
+
+function inDist(use: (dist: string, release: string) => Promise<void>): Promise<void> {
+  return inFolder(async (dist) => {
+    for (const name of ['bin', 'images', 'npm', 'charts']) mkdirSync(join(dist, name))
+    await use(dist, join(dist, 'release'))
+  })
+}
 
 async function inFolder(use: (folder: string) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'privatemode-release-'))
