@@ -81,10 +81,10 @@ function readList(): PackageList {
   return JSON.parse(readFileSync(path, 'utf8')) as PackageList
 }
 
-/** The path of the package's archive, fetched once; bytes that do not match the pin are refused. */
+/** The path of the package's archive, from the cache or the mirror; bytes that do not match the pin are refused in both. */
 export async function fetchPackage(entry: DebianPackage, mirror: string): Promise<string> {
   const path = join(toolCache(), `${entry.sha256.slice(0, 12)}-${basename(entry.path)}`)
-  if (existsSync(path)) return path
+  if (existsSync(path) && sha256(readFileSync(path)) === entry.sha256) return path
   const base = process.env.PRIVATEMODE_DEBIAN_MIRROR ?? mirror
   const response = await fetch(`${base}/${entry.path}`, { signal: AbortSignal.timeout(120_000) })
   if (!response.ok) {
@@ -94,13 +94,15 @@ export async function fetchPackage(entry: DebianPackage, mirror: string): Promis
     )
   }
   const bytes = new Uint8Array(await response.arrayBuffer())
-  const seen = createHash('sha256').update(bytes).digest('hex')
+  const seen = sha256(bytes)
   if (seen !== entry.sha256) throw new Error(`${entry.path} is ${seen}, expected ${entry.sha256}`)
   mkdirSync(toolCache(), { recursive: true })
   writeFileSync(`${path}.new`, bytes)
   renameSync(`${path}.new`, path)
   return path
 }
+
+const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 
 /** One file of a Debian package, extracted with Debian's own program. */
 function readDebFile(archive: string, path: string): Uint8Array {

@@ -1,12 +1,19 @@
 /** `npm run task -- test:deploy`: obtains the tools, builds everything that is published, and tests it for real. */
-import { readdirSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { repository } from './locked-package.ts'
+
+// Tests leave unpacked packages behind; they go with this folder.
+const temporary = mkdtempSync(join(tmpdir(), 'pm-deploy-'))
+chmodSync(temporary, 0o711) // as root, tests run PostgreSQL as another user
+process.on('exit', () => rmSync(temporary, { recursive: true, force: true }))
 
 const step = (name: string, ...args: string[]) => {
   const started = Date.now()
   const { exitCode } = Bun.spawnSync([process.execPath, ...args], {
     cwd: repository,
+    env: { ...process.env, TMPDIR: temporary },
     stdio: ['ignore', 'inherit', 'inherit'],
   })
   console.log(
