@@ -2,8 +2,9 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { dependencyClosure, packageName } from './dependency-closure.ts'
-import { type Lock, lockedFolder, readLock, repository, run } from './locked-package.ts'
+import { type Lock, lockedFolder, readLock, repository } from './locked-package.ts'
 import type { TarEntry } from './oci/tar.ts'
+import { trackedFiles } from './tracked-files.ts'
 
 export type AppTree = {
   readonly folder: string
@@ -40,11 +41,8 @@ export function appTreeEntries(tree: AppTree): TarEntry[] {
 
 /** Excludes tests, but keeps their helpers, since the worker measures those as part of its sources. */
 function sourceEntries(folder: string, leaveOutFolders: readonly string[]): TarEntry[] {
-  return run(['git', 'ls-files', '-z', '--', `${folder}/src`, `${folder}/package.json`], {
-    cwd: repository,
-  })
-    .split('\0')
-    .filter((path) => path !== '' && !path.endsWith('.test.ts'))
+  return trackedFiles([`${folder}/src`, `${folder}/package.json`])
+    .filter((path) => !path.endsWith('.test.ts'))
     .filter((path) => !leaveOutFolders.some((folder) => path.startsWith(`${folder}/`)))
     .map((path) => fileEntry(`app/${path}`, join(repository, path)))
 }

@@ -1,15 +1,19 @@
 import { expect, test } from 'bun:test'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { unlessMissing } from '@privatemode/service/testing'
 import { complete } from '../../test/chart/backend-values.ts'
 import { minimal } from '../../test/chart/proxy-config-effects.ts'
 import { chartFolder, renderObjects, withoutHelm } from '../../test/chart/render.ts'
+import { initSources } from '../machine/trees.ts'
+import { repository, run } from './locked-package.ts'
 import { packChart } from './pack-chart.ts'
 import { formatProvenance } from './provenance.ts'
 import { gatherRelease, writeChecksums } from './release-files.ts'
 
+const { exitCode } = Bun.spawnSync(['git', 'rev-parse', 'HEAD'], { cwd: repository })
+const withoutGit = exitCode === 0 ? undefined : 'the checkout has no git history'
 const facts = { version: '1.2.3', revision: 'abc-dirty', epochSeconds: 1_700_000_000 }
 
 test('sha256sum accepts a release downloaded into one folder, and finds a changed file', () =>
@@ -65,13 +69,42 @@ test('the provenance names every file, the commit, the lock file and the tools',
   expect(formatProvenance([{ name: 'a', sha256: 'ff' }], facts, { bun: '1.4.4' })).toBe(text)
 })
 
-test('a chart packed twice has the same bytes', () =>
+test('only tracked files enter a chart and the sources of init, also through a link', () =>
+  inFolder(async (checkout) => {
+    for (const path of ['deploy', 'apps/machine/src']) {
+      cpSync(join(repository, path), join(checkout, path), {
+        recursive: true,
+        verbatimSymlinks: true,
+      })
+    }
+    run(['git', 'init', '--quiet'], { cwd: checkout })
+    run(['git', 'add', '.'], { cwd: checkout })
+    const list = () => {
+      const packed = packChart('backend', checkout, 1, checkout)
+      return run(['tar', '-tzf', packed]).trim().split('\n')
+    }
+    const [before, sources] = [list(), initSources(checkout)]
+    expect(before).toContain('privatemode-backend/charts/privatemode-proxy/Chart.yaml')
+    expect(sources).toContain('apps/machine/src/main.ts')
+    for (const path of [
+      'deploy/backend/templates/left-over.yaml',
+      'deploy/chart/templates/left-over.yaml',
+      'apps/machine/src/left-over.ts',
+    ]) {
+      writeFileSync(join(checkout, path), '')
+    }
+    expect(list()).toEqual(before)
+    expect(initSources(checkout)).toEqual(sources)
+  }))
+
+unlessMissing(withoutGit).test('a chart packed twice has the same bytes', () =>
   inFolder(async (folder) => {
     const read = () => readFileSync(packChart('backend', folder, 1))
     expect(read().equals(read())).toBe(true)
-  }))
+  }),
+)
 
-unlessMissing(withoutHelm).test(
+unlessMissing(withoutHelm ?? withoutGit).test(
   'helm renders packed charts, including subcharts, like the folders',
   () =>
     inFolder(async (folder) => {

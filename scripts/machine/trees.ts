@@ -1,9 +1,10 @@
 /** The machine's contents, file by file with their origin: the initial disk and the worker's root. Only files named here are copied. */
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { type AppTree, appTreeEntries } from '../deploy/app-tree.ts'
 import { lockedFolder, repository } from '../deploy/locked-package.ts'
 import type { TarEntry } from '../deploy/oci/tar.ts'
+import { trackedFiles } from '../deploy/tracked-files.ts'
 import type { CpioEntry } from './cpio.ts'
 import { writeFirstProgram } from './first-program.ts'
 import { collectModules } from './kernel-modules.ts'
@@ -43,13 +44,10 @@ const workerLibraries: Readonly<Record<string, readonly string[]>> = {
 }
 
 export async function initrdTree(kernel: Package): Promise<Sourced<CpioEntry>[]> {
-  const sources = join(repository, 'apps', 'machine', 'src')
-  const init = readdirSync(sources)
-    .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
-    .map((name) => {
-      const content = new Uint8Array(readFileSync(join(sources, name)))
-      return { entry: file(`machine/${name}`, content), origin: `apps/machine/src/${name}` }
-    })
+  const init = initSources().map((path) => ({
+    entry: file(`machine/${basename(path)}`, read(join(repository, path))),
+    origin: path,
+  }))
   const modules = collectModules(kernel).map(({ name, from, content }, index) => ({
     entry: file(`machine/modules/${String(index).padStart(2, '0')}-${name}.ko`, content),
     origin: `${kernel.name}:${from}`,
@@ -66,6 +64,13 @@ export async function initrdTree(kernel: Package): Promise<Sourced<CpioEntry>[]>
     ours({ kind: 'device', path: 'dev/console', mode: 0o600, major: 5, minor: 1 }),
     ours({ kind: 'device', path: 'dev/null', mode: 0o666, major: 1, minor: 3 }),
   ]
+}
+
+/** The sources of init, which lie in one folder. */
+export function initSources(root = repository): string[] {
+  return trackedFiles([':(glob)apps/machine/src/*.ts'], root).filter(
+    (path) => !path.endsWith('.test.ts'),
+  )
 }
 
 function first(): Sourced<TarEntry> {
