@@ -2,13 +2,6 @@
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import {
-  createSoftwareRoot,
-  formatSoftwareIdentity,
-  issueSoftwareLeaf,
-  parseSoftwareIdentity,
-  softwareRootFingerprint,
-} from '@privatemode/attestation/software/producer'
 import { measureSources } from '@privatemode/worker/measurement'
 import { formatBanner } from './banner.ts'
 import { findServers } from './find-servers.ts'
@@ -19,6 +12,7 @@ import { preparePortal } from './prepare-portal.ts'
 import { progressLine } from './progress-line.ts'
 import { ensureLogKey, keepPublished, publishManifest } from './publish-manifest.ts'
 import type { Settings } from './settings.ts'
+import { ensureSoftwareIdentity } from './software-identity.ts'
 import { StackError } from './stack-error.ts'
 import type { Part, Supervisor } from './supervisor.ts'
 import { ensureTlsFiles } from './tls-files.ts'
@@ -172,22 +166,6 @@ function proxylessPart(home: Home, settings: Settings, client: readonly string[]
 }
 
 const randomToken = () => randomBytes(32).toString('base64url')
-
-/** The root is created once; the worker's own certificate is new with every start. */
-async function ensureSoftwareIdentity(home: Home, at: Date): Promise<string> {
-  const stored = await home.once(
-    async () => {
-      const root = await createSoftwareRoot({ name: 'Privatemode software root', at, days: 3650 })
-      return new TextDecoder().decode(await formatSoftwareIdentity(root))
-    },
-    'keys',
-    'software-root.json',
-  )
-  const root = await parseSoftwareIdentity(new TextEncoder().encode(stored))
-  const leaf = await issueSoftwareLeaf(root, { name: 'worker', at, days: 30 })
-  home.write(await formatSoftwareIdentity(leaf), 'keys', 'software-leaf.json')
-  return softwareRootFingerprint(root)
-}
 
 /** Checked before anything is started, so that a busy port does not leave a half-started system. */
 function requireFreePort(port: number): Promise<void> {
