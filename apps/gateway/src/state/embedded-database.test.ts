@@ -65,7 +65,12 @@ test('a transaction that fails leaves nothing behind', async () => {
   await database.close()
   // A database of a newer program is refused.
   const later = openDatabase({ kind: 'embedded', directory })
-  expect(await rejection(later)).toMatchObject({ code: 'database_newer' })
+  expect(await rejection(later)).toMatchObject({
+    code: 'database_newer',
+    message: expect.stringMatching(
+      /^the database has schema 1000, this gateway knows \d+; update the gateway, or restore the backup taken before the upgrade$/,
+    ),
+  })
   rmSync(directory, { recursive: true, force: true })
 })
 

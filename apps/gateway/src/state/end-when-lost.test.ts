@@ -9,7 +9,7 @@ test('a gateway that loses its database logs why and exits with 1', () => {
   const lost = new GatewayError('database_failed', 'the embedded database failed: out of memory')
   endWhenLost(log, (code) => seen.push(code))(lost)
   const [line, code] = seen
-  expect(line).toContain('level=ERROR msg="the database is lost; ending"')
+  expect(line).toContain('level=ERROR msg="embedded database failed; exiting"')
   expect(line).toContain('the embedded database failed: out of memory')
   expect(code).toBe(1) // after the line was written
 })

@@ -8,7 +8,7 @@ export function endWhenLost(
   exit: (code: number) => void = (code) => process.exit(code),
 ): OnLost {
   return (error) => {
-    log.error('the database is lost; ending', describeError(error))
+    log.error('embedded database failed; exiting', describeError(error))
     log.flush()
     exit(1)
   }

@@ -26,7 +26,7 @@ export async function migrate(
     if (current > wanted.length) {
       throw new GatewayError(
         'database_newer',
-        `the database has schema ${current}, this gateway knows ${wanted.length}; update the gateway`,
+        `the database has schema ${current}, this gateway knows ${wanted.length}; update the gateway, or restore the backup taken before the upgrade`,
       )
     }
     for (const [index, migration] of wanted.entries()) {
