@@ -175,10 +175,11 @@ function readText(path: string): string {
 }
 
 function checkToken(name: string, token: Secret | undefined): Secret {
-  if (token === undefined) {
-    throw contradiction(`${name} is missing; set it, or @path of a file that contains it`)
+  if (token === undefined || token.reveal().length < 32) {
+    throw contradiction(
+      `set --${name} to a token of at least 32 characters, or to @path of a file that contains one (openssl rand -hex 32 creates one)`,
+    )
   }
-  if (token.reveal().length < 32) throw contradiction(`${name} has fewer than 32 characters`)
   return new Secret(token.reveal())
 }
 

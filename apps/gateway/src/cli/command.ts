@@ -7,6 +7,7 @@ import {
   type Outbound,
   type Program,
   parseFlags,
+  ServiceError,
 } from '@privatemode/service'
 import { GatewayError } from '../gateway-error.ts'
 import { auditBill, formatFindings } from './audit.ts'
@@ -42,10 +43,14 @@ const flags = {
   },
   overlapSeconds: { type: 'integer', help: 'how long the old secret works after a rotation' },
   keyDays: { type: 'integer', help: "maximum lifetime of members' keys, in days", group: 'Limits' },
-  requestsPerMinute: { type: 'integer', help: 'limit', group: 'Limits' },
-  tokensPerMinute: { type: 'integer', help: 'limit', group: 'Limits' },
-  tokensPerMonth: { type: 'integer', help: 'limit', group: 'Limits' },
-  concurrentStreams: { type: 'integer', help: 'limit', group: 'Limits' },
+  requestsPerMinute: { type: 'integer', help: 'maximum requests per minute', group: 'Limits' },
+  tokensPerMinute: { type: 'integer', help: 'maximum tokens per minute', group: 'Limits' },
+  tokensPerMonth: { type: 'integer', help: 'maximum tokens per month', group: 'Limits' },
+  concurrentStreams: {
+    type: 'integer',
+    help: 'maximum concurrent requests and streams',
+    group: 'Limits',
+  },
   key: { type: 'string', help: 'id of an API key, for its usage alone', group: 'Usage' },
   from: { type: 'string', help: 'start of the time range', group: 'Usage' },
   to: { type: 'string', help: 'end of the time range', group: 'Usage' },
@@ -79,8 +84,8 @@ const program: Program<typeof flags> = {
   name: 'privatemode-gateway',
   summary: [
     'administers a running gateway; answers are JSON. Commands:',
-    ...Object.entries(commands).map(([name, { help }]) => `  ${name.padEnd(18)}${help}`),
-    `  ${'usage audit'.padEnd(18)}${auditHelp}`,
+    ...Object.entries(commands).map(([name, { help }]) => `  ${name.padEnd(20)}${help}`),
+    `  ${'usage audit'.padEnd(20)}${auditHelp}`,
   ].join('\n'),
   version: '0.1.0',
   envPrefix: 'PRIVATEMODE_GATEWAY_',
@@ -115,37 +120,68 @@ export async function runCommand(
   }
   const token = values.adminToken
   if (token === undefined) {
-    throw new GatewayError('settings_contradict', '--adminToken is missing')
+    throw new GatewayError(
+      'settings_contradict',
+      "set --adminToken to the gateway's admin token, or to @path of a file that contains it",
+    )
   }
   const asks = command.ask !== undefined && !values.yes
   const call = asks ? command.ask(values) : command.call(values)
   const { gateway, gatewayCaPath: path } = values
   const ca = path === undefined ? undefined : { path, setting: 'gatewayCaPath' }
   const outbound = createOutbound({ env, ca })
-  const response = await send(outbound, gateway, token.reveal(), call)
-  const isJson = response.headers.get('content-type')?.startsWith('application/json')
-  const text = await response.text()
-  outbound.close()
-  print(isJson ? `${JSON.stringify(JSON.parse(text), null, 2)}\n` : text)
-  if (asks && response.ok) print('Nothing was changed yet: repeat this with --yes.\n')
-  return response.ok && !asks ? 0 : 1
+  try {
+    const response = await send(outbound, gateway, token.reveal(), call)
+    print(await readAnswer(response, gateway))
+    if (asks && response.ok) print('Nothing was changed yet: repeat this with --yes.\n')
+    return response.ok && !asks ? 0 : 1
+  } finally {
+    outbound.close()
+  }
 }
 
-function send(
+/** A gateway answers with JSON, or CSV for exports; a page of some other server would only confuse. */
+async function readAnswer(response: Response, gateway: string): Promise<string> {
+  const type = response.headers.get('content-type') ?? ''
+  const text = await response.text()
+  if (type.startsWith('text/csv')) return text
+  try {
+    if (type.startsWith('application/json')) return `${JSON.stringify(JSON.parse(text), null, 2)}\n`
+  } catch {
+    // Not what its type says; reported below.
+  }
+  throw new GatewayError(
+    'settings_contradict',
+    `${gateway} answered ${response.status}, not as a gateway does; check --gateway`,
+  )
+}
+
+async function send(
   outbound: Outbound,
   gateway: string,
   token: string,
   call: AdminRequest,
 ): Promise<Response> {
+  if (!/^https?:\/\//.test(gateway) || !URL.canParse(gateway))
+    throw new GatewayError(
+      'settings_contradict',
+      '--gateway must be http:// or https:// and a host',
+    )
   const url = new URL(`${adminBase}/${call.path}`, gateway)
   for (const [name, value] of Object.entries(call.query ?? {})) {
     if (value !== undefined) url.searchParams.set(name, value)
   }
-  return outbound.fetch(url.href, {
-    method: call.method,
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
-  })
+  try {
+    return await outbound.fetch(url.href, {
+      method: call.method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
+    })
+  } catch (cause) {
+    if (!(cause instanceof ServiceError) || cause.code !== 'connection_refused') throw cause
+    const remedy = 'is the gateway running? --gateway sets its address'
+    throw new ServiceError(cause.code, `${cause.message}; ${remedy}`, { cause })
+  }
 }
 
 function readNamed(

@@ -57,7 +57,10 @@ test('tokens must differ, and the former operator token is refused with the reme
   const same = ['--adminToken', adminToken, '--registerToken', adminToken]
   expect(() => parse(same)).toThrow('must differ')
   expect(() => parse([...tokenArgs, '--metricsToken', registerToken])).toThrow('must differ')
-  expect(() => parse(['--adminToken', adminToken])).toThrow('registerToken is missing')
+  const remedy =
+    'to a token of at least 32 characters, or to @path of a file that contains one (openssl rand -hex 32 creates one)'
+  expect(() => parse(['--adminToken', adminToken])).toThrow(`set --registerToken ${remedy}`)
+  expect(() => parse(['--adminToken', 'short'])).toThrow(`set --adminToken ${remedy}`)
   for (const args of [['--operatorToken', adminToken], [`--operatorToken=${adminToken}`]]) {
     expect(() => parse(args)).toThrow('operatorToken was split: set --adminToken')
   }
