@@ -56,6 +56,17 @@ test('reference values require a readable software identity', async () => {
   expect(await thrown(broken())).toThrow('is unusable')
 })
 
+test.each([
+  ['describe', 'prints the models and the software measurement that a manifest must list'],
+  ['reference', 'prints reference values for `manifest build`; needs --softwareIdentity'],
+])('help of %s says what it prints, and lists the flags it takes', async (name, purpose) => {
+  const help = await command(name, '--help')
+  const title = `privatemode-worker ${name} 0.1.0\n${purpose}; takes the worker's flags below\n`
+  expect(help).toStartWith(title)
+  expect(help).toContain('\n  --engineUrl TEXT\n')
+  expect(help).not.toContain('Commands')
+})
+
 test('flags alone are not a command, and an unknown command is refused', async () => {
   expect(await command()).toBeUndefined()
   expect(await command('--port', '1')).toBeUndefined()

@@ -41,9 +41,7 @@ const gpuProgram: Program<typeof gpuFlags> = {
   flags: gpuFlags,
 }
 
-/**
- * Runs the command named by the arguments and returns its output; `undefined` if they name none.
- */
+/** Runs the command named by the arguments and returns its output; `undefined` if they name none. */
 export async function runCommand(
   [command, ...args]: readonly string[],
   env: Environment,
@@ -67,7 +65,9 @@ async function tellFacts(
   args: readonly string[],
   env: Environment,
 ): Promise<string> {
-  const parsed = parseSettings({ args, env })
+  const summary = `${program.commands?.[command]}; takes the worker's flags below`
+  const own = { ...program, name: `${program.name} ${command}`, summary, commands: {} }
+  const parsed = parseSettings({ args, env }, own)
   if (parsed.kind === 'text') return parsed.text
   const { attestation } = parsed.settings
   if (command === 'describe') {
@@ -90,10 +90,7 @@ async function tellFacts(
   return `${JSON.stringify({ evidence: 'software', worker: [rule], models: listed }, null, 2)}\n`
 }
 
-/**
- * The root signs one key and is discarded: the file's holder can attest, but cannot issue more
- * keys.
- */
+/** The root signs one key and is discarded: the file's holder can attest, but cannot issue more keys. */
 async function makeIdentity(args: readonly string[], env: Environment, now: Date): Promise<string> {
   const parsed = parseFlags(identityProgram, { args, env })
   if (parsed.kind === 'text') return parsed.text

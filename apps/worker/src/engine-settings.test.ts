@@ -57,6 +57,15 @@ test.each([
   expect(() => engineOf(models)).toThrow(reason)
 })
 
+test('a models file that is missing, and one that is not JSON, are told apart', () => {
+  expect(() => read('--modelsFile', '/nope')).toThrow(
+    '--modelsFile names /nope, which cannot be read; check the path and its permissions',
+  )
+  const path = join(folder, 'broken.json')
+  writeFileSync(path, '[{')
+  expect(() => read('--modelsFile', path)).toThrow(`the models file ${path} is not valid JSON`)
+})
+
 test('an engine must be configured, and a model server has its own request limit', () => {
   expect(() => read()).toThrow('set --modelsFile')
   const choice = read('--engineUrl', 'http://x', '--engineRequests', '4000')

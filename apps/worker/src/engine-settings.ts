@@ -1,7 +1,12 @@
 /** The flags for models and engines, and the file that lists models. */
-import { readFileSync } from 'node:fs'
 import type { CallShares } from '@privatemode/inference/metered-engine'
-import { FairShare, type FlagTable, type FlagValues, type Secret } from '@privatemode/service'
+import {
+  FairShare,
+  type FlagTable,
+  type FlagValues,
+  readNamedFile,
+  type Secret,
+} from '@privatemode/service'
 import { WorkerError } from './worker-error.ts'
 
 /** One model file for the embedded engine. */
@@ -164,11 +169,12 @@ function engineCapacity(choice: EngineChoice): number {
 }
 
 function readModelsFile(path: string): ModelFile[] {
+  const bytes = readNamedFile('--modelsFile', path)
   let json: unknown
   try {
-    json = JSON.parse(readFileSync(path, 'utf8'))
+    json = JSON.parse(bytes.toString())
   } catch (cause) {
-    throw invalid(`the models file ${path} cannot be read as JSON`, cause)
+    throw invalid(`the models file ${path} is not valid JSON`, cause)
   }
   if (!Array.isArray(json) || json.length === 0)
     throw invalid(`the models file ${path} must be a list with at least one model`)

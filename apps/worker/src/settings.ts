@@ -135,17 +135,18 @@ export const program: Program<typeof flags> = {
   version: '0.1.0',
   envPrefix: 'PRIVATEMODE_WORKER_',
   commands: {
-    describe: 'print what a manifest must list: the models, and the measurement of this software',
-    reference: 'print that as reference values for `manifest build`, with --softwareIdentity',
-    'gpu-evidence': 'print evidence for the NVIDIA GPUs in this machine (--nonce HEX)',
-    identity: 'create an identity for software attestation (--out FILE)',
+    describe: 'prints the models and the software measurement that a manifest must list',
+    reference: 'prints reference values for `manifest build`; needs --softwareIdentity',
+    'gpu-evidence': 'prints evidence for the NVIDIA GPUs in this machine (--nonce HEX)',
+    identity: 'creates an identity for software attestation (--out FILE)',
   },
   flags,
 }
 
-export function parseSettings(sources: FlagSources): ParsedSettings<Settings> {
+/** `own` is a command that takes the worker's flags, for its own help. */
+export function parseSettings(sources: FlagSources, own = program): ParsedSettings<Settings> {
   refuseOperatorToken(sources)
-  const parsed = parseFlags(program, sources)
+  const parsed = parseFlags(own, sources)
   if (parsed.kind === 'text') return parsed
   const { values } = parsed
   const level = parseLogLevel(values.logLevel)

@@ -1,6 +1,4 @@
-/**
- * Replaces the worker's keys when its clock is set back, so that it need not wait for the old time.
- */
+/** Replaces the worker's keys when its clock is set back, so that it need not wait for the old time. */
 import type { ReplayGuard } from '@privatemode/protocol/envelope'
 import type { SealKeys } from './seal-keys.ts'
 

@@ -1,7 +1,4 @@
-/**
- * Measures how long the engine takes per token of each model, which determines how far answers are
- * padded.
- */
+/** Measures how long the engine takes per token of each model, which determines how far answers are padded. */
 
 /** The number of recent answers per model that count, so that a single slow one does not matter. */
 const remembered = 31
