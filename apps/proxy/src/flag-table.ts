@@ -1,5 +1,6 @@
 /** The proxy's flags: parsed, shown by `--help` and printed into the documentation from this one table. */
 import type { FlagTable, Program } from '@privatemode/service'
+import { agentNames } from './agents/agent-settings.ts'
 
 export const specified = 'Flags of the interface'
 export const ours = 'Flags of this implementation'
@@ -204,5 +205,9 @@ export const program: Program<typeof flags> = {
   summary: 'Verifies the backend, encrypts prompts and decrypts responses for local applications.',
   version: '0.1.0',
   envPrefix: 'PRIVATEMODE_PROXY_',
+  commands: {
+    [`${agentNames.join('|')} [--model ID] [flags] [-- arguments of the agent]`]:
+      'start a coding agent through the proxy on --port, or through a new one that stops with the agent',
+  },
   flags,
 }

@@ -23,9 +23,10 @@ if (args[0] === servingWord && process.send !== undefined) {
     import('./refuse-start.ts'),
   ])
   const say = (line: string) => void process.stderr.write(`${line}\n`)
+  const print = (text: string) => void process.stdout.write(text)
   const proxyCommand = ownCommand()
   const { env } = process
-  await runAgent({ agent, args: args.slice(1), env, proxyCommand, say }).then(
+  await runAgent({ agent, args: args.slice(1), env, proxyCommand, say, print }).then(
     (code) => process.exit(code),
     refuseStart,
   )

@@ -56,17 +56,19 @@ type Seen = { args: string[]; env: Record<string, string>; files: string[] }
 async function launch(agent: AgentName, args: string[], env: Record<string, string> = {}) {
   rmSync(record, { force: true })
   const said: string[] = []
+  const printed: string[] = []
   const code = await runAgent({
     agent,
     args,
     env: { PATH: bin, PRIVATEMODE_PROXY_PORT: String(proxy.port), ...env },
     proxyCommand: [process.execPath, 'must-not-start.ts'],
     say: (line) => void said.push(line),
+    print: (text) => void printed.push(text),
   })
   const all = existsSync(record) ? readFileSync(record, 'utf8').trim() : ''
   const last = all.split('\n').at(-1) ?? ''
   const seen = last === '' ? undefined : (JSON.parse(last) as Seen)
-  return { code, seen, all, said: said.join('\n') }
+  return { code, seen, all, said: said.join('\n'), printed: printed.join('') }
 }
 
 test.each(agentNames)(
@@ -119,7 +121,7 @@ test('without a running proxy, one is started with the given flags and stops wit
     String(port),
   ]
   const run = {
-    ...{ agent: 'aider' as const, env: { PATH: bin }, say: () => {} },
+    ...{ agent: 'aider' as const, env: { PATH: bin }, say: () => {}, print: () => {} },
     proxyCommand: [process.execPath, stand],
   }
   const refused = await runAgent({ ...run, args: ['--port', String(port)] }).catch((e: Error) => e)
@@ -130,6 +132,46 @@ test('without a running proxy, one is started with the given flags and stops wit
   expect(await runAgent({ ...run, args })).toBe(0)
   const pid = Number(readFileSync(pidFile, 'utf8'))
   expect(() => process.kill(pid, 0)).toThrow()
+})
+
+test('help and version are printed before anything is started or asked', async () => {
+  const [port] = freePorts(1)
+  const nowhere = { PRIVATEMODE_PROXY_PORT: String(port) }
+  for (const flag of ['--help', '-h']) {
+    const { code, seen, said, printed } = await launch('claude', ['--model', 'x', flag], nowhere)
+    expect({ code, seen, said }).toEqual({ code: 0, seen: undefined, said: '' })
+    expect(printed).toContain(
+      '\n  claude|codex|opencode|cline|continue|aider [--model ID] [flags] [-- arguments of the agent]\n',
+    )
+  }
+  expect((await launch('claude', ['--version'], nowhere)).printed).toBe('privatemode-proxy 0.1.0\n')
+  const { seen } = await launch('claude', ['--', '--help'])
+  expect(seen?.args).toEqual(['--help'])
+})
+
+test('a proxy that ends before it is ready is reported with its code', async () => {
+  const [port] = freePorts(1)
+  const manifest = join(folder, 'manifest.json')
+  writeFileSync(manifest, '{}')
+  const settings = { PRIVATEMODE_PROXY_PORT: String(port), PRIVATEMODE_PROXY_API_ENDPOINT: 'a:443' }
+  const failing = (program: string) =>
+    runAgent({
+      agent: 'claude',
+      args: ['--manifestPath', manifest],
+      env: { PATH: bin, ...settings },
+      proxyCommand: [process.execPath, '-e', program, '--'],
+      say: () => {},
+      print: () => {},
+    }).catch((error: Error) => error)
+  const rest =
+    'before it was ready; start it on its own to see why: privatemode-proxy [the same flags]'
+  expect(await failing('process.exit(3)')).toMatchObject({
+    code: 'proxy_unusable',
+    message: `the proxy exited with code 3 ${rest}`,
+  })
+  expect(await failing('process.kill(process.pid, "SIGKILL")')).toMatchObject({
+    message: `the proxy exited with code SIGKILL ${rest}`,
+  })
 })
 
 test('agents have distinct names, and their files contain only settings', () => {

@@ -17,6 +17,8 @@ export type AgentRun = {
   /** Starts the proxy's program with these flags. */
   readonly proxyCommand: readonly string[]
   readonly say: (line: string) => void
+  /** Receives the text of `--help` and `--version`. */
+  readonly print: (text: string) => void
 }
 
 type Model = {
@@ -47,10 +49,18 @@ export function unknownAgent(): LaunchError {
 const answersWithinMs = 10_000
 const readyWithinMs = 120_000
 const pollMs = 250
+/** Flags that print something and end the program. */
+const textFlags: ReadonlySet<string> = new Set(['-h', '--help', '--version'])
 
 /** Returns the exit code of the agent. */
-export async function runAgent({ agent, args, env, proxyCommand, say }: AgentRun): Promise<number> {
+export async function runAgent(asked: AgentRun): Promise<number> {
+  const { agent, args, env, proxyCommand, say } = asked
   const { model: wanted, flags, own } = splitArguments(args)
+  if (flags.some((flag) => textFlags.has(flag))) {
+    const read = readSettings({ args: flags, env })
+    if (read.kind === 'text') asked.print(read.text)
+    return 0
+  }
   const port = portOf(flags, env)
   const url = `http://127.0.0.1:${port}`
   const running = await isProxy(url)
@@ -138,7 +148,12 @@ async function untilReady(url: string, proxy: Bun.Subprocess): Promise<void> {
       .then((response) => response.json() as Promise<{ ready: boolean; cause?: string }>)
       .catch(() => undefined)
     if (state?.ready) return
-    if (proxy.exitCode !== null) throw unusable('the proxy ended; its last lines are above')
+    const code = proxy.exitCode ?? proxy.signalCode
+    // Its flags are not repeated, since one may be a secret.
+    if (code !== null)
+      throw unusable(
+        `the proxy exited with code ${code} before it was ready; start it on its own to see why: privatemode-proxy [the same flags]`,
+      )
     if (Date.now() > deadline)
       throw unusable(`the proxy is not ready: ${state?.cause ?? 'it does not answer'}`)
     await Bun.sleep(pollMs)

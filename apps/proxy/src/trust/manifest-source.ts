@@ -80,12 +80,20 @@ function announced(source: ManifestSource, log: Log): ManifestSource {
   }
 }
 
-/** Adds what to do about missing witness signatures; no other log failure has a remedy here. */
+/** Adds what to do, where an operator or a user of the proxy can do something. */
 function addRemedy(error: unknown): never {
-  if (!(error instanceof AttestationError) || error.code !== 'log_witnesses_missing') throw error
-  throw new AttestationError(
-    error.code,
-    `${error.message}; this state of the manifest log may have been shown only to you: ask its operator, or correct the policy in --manifestLogKey`,
-    { cause: error.cause },
-  )
+  const remedy = error instanceof AttestationError ? remedyOf(error) : undefined
+  if (!(error instanceof AttestationError) || remedy === undefined) throw error
+  throw new AttestationError(error.code, `${error.message}; ${remedy}`, { cause: error.cause })
+}
+
+function remedyOf({ code, cause }: AttestationError): string | undefined {
+  if (code === 'log_witnesses_missing') {
+    return 'this state of the manifest log may have been shown only to you: ask its operator, or correct the policy in --manifestLogKey'
+  }
+  // A failed connection has a cause, with its own remedy; without one, some other server answered.
+  if (code === 'log_unreachable' && cause === undefined) {
+    return 'check --apiEndpoint or --manifestEndpoint'
+  }
+  return undefined
 }

@@ -33,7 +33,8 @@ export async function verifyLatest(inputs: VerifyLatestInputs): Promise<LatestEn
   const { read, remembered } = inputs
   const { logKey, rule } = await parseLogTrust(inputs)
   const bytes = await readFile(read, checkpointPath, maxNoteBytes)
-  if (bytes === undefined) throw new AttestationError('log_unreachable', 'log has no checkpoint')
+  if (bytes === undefined)
+    throw new AttestationError('log_unreachable', 'no manifest log at this address')
   const checkpoint = await openCheckpoint(bytes, logKey, rule)
   const tree = new TileTree(read, checkpoint.size)
   let rememberedAsOf: Date | undefined
