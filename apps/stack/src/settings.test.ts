@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Home } from './home.ts'
 import { prepareEngine } from './prepare-models.ts'
-import { parseSettings, type Settings } from './settings.ts'
+import { parseSettings, program, type Settings } from './settings.ts'
 
 function parse(...args: string[]): Settings {
   const parsed = parseSettings({ args, env: {} })
@@ -50,4 +50,14 @@ describe('models from elsewhere', () => {
     expect(parse().isDefaultModel).toBe(true)
     expect(parse('--chatModel', 'ollama:qwen3').isDefaultModel).toBe(false)
   })
+})
+
+test('help and version name the program, mistakes the command that shows help', () => {
+  const asked = (flag: string) => parseSettings({ args: [flag], env: {} })
+  const title = `npm start (Privatemode ${program.version})\n`
+  expect(asked('--version')).toEqual({ kind: 'text', text: title })
+  expect(asked('--help')).toMatchObject({
+    text: expect.stringMatching(/^npm start \(Privatemode [\d.]+\)\n/),
+  })
+  expect(() => parse('--nothing')).toThrow('see npm start -- --help')
 })

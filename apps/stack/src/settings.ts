@@ -87,11 +87,14 @@ const flags = {
   },
 } as const satisfies FlagTable
 
+const version = '0.1.0'
+
 export const program: Program<typeof flags> = {
   name: 'npm start --',
+  title: `npm start (Privatemode ${version})`,
   summary:
     'runs the whole system on this machine: worker with a model, gateway, proxy, proxyless endpoint',
-  version: '0.1.0',
+  version,
   envPrefix: 'PRIVATEMODE_',
   flags,
 }

@@ -14,7 +14,9 @@ test('every subcommand explains itself', () => {
   for (const [, name = ''] of out.matchAll(/^ {2}([a-z]+) {2,}/gm)) {
     const help = run(name, '--help')
     expect(help).toMatchObject({ exitCode: 0, error: '' })
-    expect(help.out).toContain(`${name} `)
+    const usage = help.out.split('\n').filter((line) => line.startsWith(`${name} `))
+    expect(usage).toEqual([]) // without the program it cannot be pasted
+    expect(help.out).toContain(`npm run -s verify -- ${name} `)
   }
   expect(out).toContain('evidence')
 })

@@ -3,7 +3,7 @@ import { envName, type Flag, type FlagTable, type Program } from './program.ts'
 
 /** The text of `--help`. */
 export function formatHelp(program: Program<FlagTable>): string {
-  const lines = [`${program.name} ${program.version}`, program.summary, '']
+  const lines = [formatTitle(program), program.summary, '']
   for (const [group, flags] of groups(program.flags)) {
     lines.push(`${group}:`)
     for (const [name, flag] of flags) {
@@ -21,6 +21,10 @@ export function formatHelp(program: Program<FlagTable>): string {
     'The command line wins over the environment.',
   )
   return `${lines.join('\n')}\n`
+}
+
+export function formatTitle({ title, name, version }: Program<FlagTable>): string {
+  return title ?? `${name} ${version}`
 }
 
 function formatCommands({ commands = {} }: Program<FlagTable>): string[] {

@@ -1,7 +1,7 @@
 /** Parses a program's flags from the command line, the environment and `@file`s, typed by their table. */
 
 import { parseArgs } from 'node:util'
-import { formatHelp } from './flag-help.ts'
+import { formatHelp, formatTitle } from './flag-help.ts'
 import { envName, type Flag, type FlagTable, type FlagValues, type Program } from './program.ts'
 import { readNamedFile } from './read-named-file.ts'
 import { Secret } from './secret.ts'
@@ -101,9 +101,7 @@ function readArgs(
     }
     if (token.kind === 'option-terminator') throw unknownFlag(program, '--')
     if (token.name === 'help') return { kind: 'text', text: formatHelp(program) }
-    if (token.name === 'version') {
-      return { kind: 'text', text: `${program.name} ${program.version}\n` }
-    }
+    if (token.name === 'version') return { kind: 'text', text: `${formatTitle(program)}\n` }
     const name = names.get(token.name)
     if (name === undefined) throw unknownFlag(program, token.rawName)
     let text = token.value?.replace(/^=(?=.)/, token.rawName.startsWith('--') ? '=' : '')

@@ -56,6 +56,8 @@ export type FlagValues<Table extends FlagTable> = {
 
 export type Program<Table extends FlagTable> = {
   readonly name: string
+  /** The first line of `--help`, and `--version`; name and version if unset. */
+  readonly title?: string
   /** One sentence for the top of `--help`. */
   readonly summary: string
   readonly version: string

@@ -52,7 +52,7 @@ export const bundleOptions = {
 
 export const bundleCommand: Command = {
   summary: 'verifies an evidence bundle: worker, manifest, log proof, receipt',
-  help: `bundle verify FILE --at TIME (--log-key KEY | --manifest-digest DIGEST)\n\n${formatOptions(bundleOptions)}`,
+  help: `npm run -s verify -- bundle verify FILE --at TIME (--log-key KEY | --manifest-digest DIGEST)\n\n${formatOptions(bundleOptions)}`,
   run: async ([name, ...args], { out }) => {
     if (name !== 'verify') throw new UsageError('expected bundle verify')
     const { files, rest } = takeFiles(args, 'FILE')

@@ -26,7 +26,7 @@ const options = {
 
 export const buildManifest: Command = {
   summary: 'creates a manifest from reference values',
-  help: `manifest build REFERENCE [options]
+  help: `npm run -s verify -- manifest build REFERENCE [options]
 
 REFERENCE is JSON: "evidence" ("hardware" or "software"), "worker" (a list of rules) and,
 optionally, "proxyless" (a list of rules), "models", "session_minutes", "log_key", "revocation". A

@@ -21,7 +21,7 @@ const options = {
 
 export const checkManifest: Command = {
   summary: 'checks whether clients accept a manifest',
-  help: `manifest check FILE [options]\n\n${formatOptions(options)}`,
+  help: `npm run -s verify -- manifest check FILE [options]\n\n${formatOptions(options)}`,
   run: async (args, output) => {
     const { out, error } = output
     const { files, rest } = takeFiles(args, 'FILE')

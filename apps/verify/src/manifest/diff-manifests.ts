@@ -5,7 +5,7 @@ import { readManifest, takeFiles } from './read-manifest.ts'
 
 export const diffManifests: Command = {
   summary: 'shows what changed between two manifests',
-  help: 'manifest diff OLDER NEWER\n\nExit code: 0 nothing changed, 1 something did.',
+  help: 'npm run -s verify -- manifest diff OLDER NEWER\n\nExit code: 0 nothing changed, 1 something did.',
   run: async (args, { out }) => {
     const { files } = takeFiles(args, 'OLDER', 'NEWER')
     const older = await readManifest(files[0] ?? '')

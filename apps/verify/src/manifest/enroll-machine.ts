@@ -20,7 +20,7 @@ const options = {
 
 export const enrollMachine: Command = {
   summary: 'adds a machine to a manifest, by its evidence',
-  help: `manifest enroll EVIDENCE --type KIND --at TIME --previous FILE [options]
+  help: `npm run -s verify -- manifest enroll EVIDENCE --type KIND --at TIME --previous FILE [options]
 
 Verifies EVIDENCE as \`evidence\` does and adds what it identifies to the lists of a rule: the chip
 (SNP), the PPID (TDX), GPUs and switches (NVIDIA). A rule that had no list accepted every genuine

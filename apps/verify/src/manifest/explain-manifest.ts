@@ -5,7 +5,7 @@ import { readManifest, takeFiles } from './read-manifest.ts'
 
 export const explainManifestFile: Command = {
   summary: 'describes in plain words what a manifest accepts',
-  help: 'manifest explain FILE',
+  help: 'npm run -s verify -- manifest explain FILE',
   run: async (args, { out }) => {
     const { files } = takeFiles(args, 'FILE')
     const manifest = await readManifest(files[0] ?? '')

@@ -14,7 +14,7 @@ const options = {
 
 export const makeLogKey: Command = {
   summary: 'creates the signing key of a log or a witness, and prints the public key',
-  help: `manifest key --name NAME --out FILE\n\n${formatOptions(options)}`,
+  help: `npm run -s verify -- manifest key --name NAME --out FILE\n\n${formatOptions(options)}`,
   run: async (args, { out }) => {
     const given = parseOptions(options, args)
     const name = required(given.name, 'name')

@@ -29,8 +29,8 @@ const options = {
 
 export const publishManifest: Command = {
   summary: 'appends a manifest to the log in a folder, or signs the log anew',
-  help: `manifest publish FILE --log FOLDER --key FILE
-manifest publish --refresh --log FOLDER --key FILE
+  help: `npm run -s verify -- manifest publish FILE --log FOLDER --key FILE
+npm run -s verify -- manifest publish --refresh --log FOLDER --key FILE
 
 Clients refuse a log that was last signed more than 72 hours ago: have a timer run --refresh once a day.
 

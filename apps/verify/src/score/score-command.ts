@@ -14,7 +14,7 @@ const options = {
 
 export const scoreCommand: Command = {
   summary: 'assesses a backend by the 45 factors of an open scorecard',
-  help: `score BUNDLE --at TIME (--log-key KEY | --manifest-digest DIGEST) [options]
+  help: `npm run -s verify -- score BUNDLE --at TIME (--log-key KEY | --manifest-digest DIGEST) [options]
 
 Verifies an evidence bundle as \`bundle verify\` does and says of each factor whether it is met, with
 what shows it. Nothing counts as met because it was not looked at. docs/scorecard.md explains the
