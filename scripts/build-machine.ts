@@ -9,16 +9,15 @@ import { join } from 'node:path'
 import { parseMachineConfig, variants } from '@privatemode/machine'
 import { repository } from './deploy/locked-package.ts'
 import { buildMachine } from './machine/build.ts'
-import { parseTaskArguments } from './task-arguments.ts'
+import { onlyArgument, parseTaskArguments, refuseArguments } from './task-arguments.ts'
 
 const { values, positionals } = parseTaskArguments({
   allowPositionals: true,
   options: { variant: { type: 'string' }, out: { type: 'string' } },
 })
-const [path] = positionals
-if (path === undefined || positionals.length !== 1) throw new Error('expected one configuration')
+const path = onlyArgument(positionals, 'one configuration: npm run task -- build:machine CONFIG')
 const variant = variants.find((known) => known === (values.variant ?? 'production'))
-if (variant === undefined) throw new Error(`--variant is not one of ${variants.join(', ')}`)
+if (variant === undefined) refuseArguments(`--variant is not one of ${variants.join(', ')}`)
 const config = parseMachineConfig(new Uint8Array(readFileSync(path)), variant)
 const out = values.out ?? join(repository, 'dist', 'machine')
 await buildMachine({ variant, config, out })

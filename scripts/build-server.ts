@@ -8,13 +8,12 @@
 import { join } from 'node:path'
 import { repository } from './deploy/locked-package.ts'
 import { buildServer } from './machine/server.ts'
-import { parseTaskArguments } from './task-arguments.ts'
+import { onlyArgument, parseTaskArguments } from './task-arguments.ts'
 
 const { values, positionals } = parseTaskArguments({
   allowPositionals: true,
   options: { image: { type: 'string' }, out: { type: 'string' } },
 })
-const [layout] = positionals
-if (layout === undefined || positionals.length !== 1) throw new Error('expected one OCI layout')
+const layout = onlyArgument(positionals, 'one OCI layout: npm run task -- build:server LAYOUT')
 const out = values.out ?? join(repository, 'dist', 'server.img')
 console.log(JSON.stringify(await buildServer({ layout, image: values.image, out }), null, 1))

@@ -7,21 +7,22 @@
 import { basename, join } from 'node:path'
 import { repository } from './deploy/locked-package.ts'
 import { buildWeights } from './machine/weights.ts'
-import { parseTaskArguments } from './task-arguments.ts'
+import { onlyArgument, parseTaskArguments, refuseArguments } from './task-arguments.ts'
 
 const { values, positionals } = parseTaskArguments({
   allowPositionals: true,
   options: { label: { type: 'string' }, out: { type: 'string' } },
 })
-const [folder] = positionals
-if (folder === undefined || positionals.length !== 1)
-  throw new Error('expected one folder of weights')
+const expected = 'one folder of weights: npm run task -- build:weights DIR'
+const folder = onlyArgument(positionals, expected)
 const name = basename(folder)
   .toLowerCase()
   .replace(/[^a-z0-9]/g, '')
   .slice(0, 11)
 const label = values.label ?? `weights-${name}`
 if (!/^weights-[a-z0-9]{1,11}$/.test(label))
-  throw new Error(`--label is ${label}, expected weights-NAME`)
+  refuseArguments(
+    `--label is ${label}, expected weights-NAME with at most 11 lower-case letters and digits`,
+  )
 const out = values.out ?? join(repository, 'dist', 'weights', `${label}.img`)
 console.log(JSON.stringify({ ...(await buildWeights(folder, label, out)), file: out }))

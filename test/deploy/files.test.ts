@@ -52,6 +52,12 @@ test('the images of the compose file have the version of the programs', () => {
   }
 })
 
+test("the unit's instructions create the folder that they install files into", () => {
+  const steps = unit.split('\n').filter((line) => line.startsWith('#   install'))
+  const into = steps.findIndex((line) => line.includes('/etc/privatemode/'))
+  expect(steps[into - 1]).toBe('#   install -d -m 755 /etc/privatemode')
+})
+
 test('the proxy reads the command line of the systemd unit', () => {
   const [, line = ''] = /^ExecStart=\S+ (.*)$/m.exec(unit) ?? []
   const args = line.split(' ').map((arg) => arg.replace(/^@%d.*/, 'key'))
