@@ -1,10 +1,13 @@
 /** How the manifest in force, or its absence, decides which workers may be used. */
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { AttestationError } from '@privatemode/attestation'
+import { ApiError } from '@privatemode/protocol/api'
+import { encodeText } from '@privatemode/protocol/envelope'
 import { rejection } from '../../../test/rejection.ts'
 import { chatModel } from '../../attestation/src/testing/software-world.ts'
-import { FakeBackend } from './testing/fake-backend.ts'
-import { testWorkers } from './testing/test-client.ts'
+import type { PrivateClient } from './client.ts'
+import { FakeBackend, relayError } from './testing/fake-backend.ts'
+import { testClient, testWorkers } from './testing/test-client.ts'
 
 const minuteMs = 60_000
 const model = chatModel.id
@@ -67,6 +70,60 @@ describe('the manifest', () => {
     backend.advance(6 * minuteMs)
     await workers.refresh(key)
     expect(workers.serving(model)).toEqual([])
+  })
+
+  const ask = async (client: PrivateClient) => {
+    const body = encodeText('a prompt')
+    const call = { path: '/v1/chat/completions', model, body, stream: false, apiKey: key }
+    await (await client.exchange(call)).whole()
+  }
+
+  test('when loaded, ends every session under the old one, even if the directory is withheld', async () => {
+    const { client } = testClient(backend)
+    await ask(client)
+    backend.publish(new Uint8Array(48))
+    backend.advance(6 * minuteMs)
+    backend.directoryInstead = async () => relayError(new ApiError('internal_error', 'no'))
+    await client.loadManifest()
+    const before = backend.sealed.length
+    for (let calls = 0; calls < 48; calls++) {
+      expect(await rejection(ask(client))).toMatchObject({ code: 'internal_error' })
+      backend.advance(minuteMs)
+    }
+    expect(backend.sealed.length).toBe(before)
+    expect(client.verification().workers).toEqual([])
+  })
+
+  test('that still lists the workers replaces the old one without a failed call', async () => {
+    const { client } = testClient(backend)
+    await ask(client)
+    backend.publish(backend.world.measurement)
+    backend.advance(6 * minuteMs)
+    await client.loadManifest()
+    await Promise.all(Array.from({ length: 10 }, () => ask(client)))
+    expect(backend.timesAsked('w_1')).toBe(2)
+    expect(client.verification()).toMatchObject({ manifest: { serial: 2 }, workers: [{}, {}] })
+  })
+
+  test('that is loaded during a verification is the one that counts', async () => {
+    const asked = Promise.withResolvers<void>()
+    const loaded = Promise.withResolvers<void>()
+    const { workers, keeper } = testWorkers(backend, {
+      fetch: async (url, init) => {
+        if (url.endsWith('/attestation')) {
+          asked.resolve()
+          await loaded.promise
+        }
+        return backend.fetch(url, init)
+      },
+    })
+    const waiting = workers.require(key, model)
+    await asked.promise
+    backend.publish(backend.world.measurement)
+    const { digest } = await keeper.load()
+    loaded.resolve()
+    await waiting
+    expect(workers.serving(model)[0]?.manifestDigest).toBe(digest)
   })
 
   test('that is no longer known to be the latest seals nothing, although workers are verified', async () => {

@@ -60,10 +60,19 @@ export class VerifiedWorkers {
     const now = this.#options.now()
     for (const worker of this.#verified.values()) {
       if (!isAttestedWorker(worker) || !holdsAt(worker, now)) continue
+      if (!this.#isCurrent(worker)) continue
       if (!this.#listed.has(worker.workerId)) continue
       if (worker.models.some(({ id }) => id === model)) serving.push(worker)
     }
     return serving
+  }
+
+  /**
+   * Whether a worker was verified under the manifest in force, which may have been loaded since: it
+   * counts from then on, even if the gateway withholds what is needed to verify the workers again.
+   */
+  #isCurrent({ manifestDigest }: AttestedWorker): boolean {
+    return manifestDigest === this.#manifest.current?.digest
   }
 
   /** Those of `workers` that have not just failed; all of them if every one has. */
@@ -89,8 +98,9 @@ export class VerifiedWorkers {
     return agoMs >= 0 && agoMs < suspectMs
   }
 
+  /** Every worker verified under the manifest in force. */
   get all(): readonly AttestedWorker[] {
-    return [...this.#verified.values()]
+    return [...this.#verified.values()].filter((worker) => this.#isCurrent(worker))
   }
 
   get refused(): readonly RefusedWorker[] {
@@ -196,11 +206,19 @@ export class VerifiedWorkers {
     ])
     this.#listed = new Map(listed.map((worker) => [worker.id, worker]))
     const refused = await this.#attestDue(apiKey, manifest)
-    if (this.#manifest.fixed || !(refused || this.#isStuck())) return
+    const latest = await this.#latestAfter(manifest, refused)
+    if (latest.digest !== manifest.digest) await this.#attestDue(apiKey, latest)
+  }
+
+  /** The manifest in force once workers were verified under `manifest`, fetched if one was refused. */
+  async #latestAfter(manifest: Manifest, refused: boolean): Promise<Manifest> {
+    const { current = manifest } = this.#manifest
+    // Another caller has loaded it meanwhile: what was verified under `manifest` no longer counts.
+    if (current.digest !== manifest.digest) return current
+    if (this.#manifest.fixed || !(refused || this.#isStuck())) return manifest
     // A new backend brings a new manifest: fetch the latest and retry once before refusing. If it
     // cannot be fetched, the refusal stands.
-    const latest = await this.#manifest.load().catch(() => manifest)
-    if (latest.digest !== manifest.digest) await this.#attestDue(apiKey, latest)
+    return await this.#manifest.load().catch(() => manifest)
   }
 
   /** Whether a model is served only by refused workers: a newer manifest may accept them. */
