@@ -42,6 +42,7 @@ const facts: PageFacts = {
       expires_at: now.toISOString(),
       log_signed_at: now.toISOString(),
       usable_until: now.toISOString(),
+      log_refused: null,
       evidence: 'hardware',
       enforced_since: now.toISOString(),
     },

@@ -17,7 +17,7 @@ const verification: Verification = {
   manifest: {
     ...{ digest: 'd', serial: 1, issued_at: '2026-01-01T00:00:00Z', expires_at: null },
     ...{ log_signed_at: '2026-01-01T00:00:00Z', usable_until: null, evidence: 'hardware' },
-    enforced_since: null,
+    ...{ enforced_since: null, log_refused: null },
   },
   workers: [worker],
   refused: [],
@@ -49,6 +49,14 @@ test('software, unchecked revocation, a pinned manifest and a missing witness ar
   const byHand = { ...verification, manifest: { ...verification.manifest!, log_signed_at: null } }
   expect(states(byHand)).toMatchObject({ log: 'caution', witnesses: 'caution' })
   expect(states(verification, { quorum: 0 }).witnesses).toBe('caution')
+})
+
+test('a log that was refused after machines were verified is red', () => {
+  const manifest = { ...verification.manifest!, log_refused: 'log_forked' as const }
+  const [log] = describeChain({ ...verification, manifest }, { self: 'Here', quorum: 2 }).filter(
+    ({ id }) => id === 'log',
+  )
+  expect(log).toMatchObject({ state: 'bad', sentence: expect.stringContaining('log_forked') })
 })
 
 test('nothing is green before a machine is verified', () => {

@@ -74,7 +74,7 @@ export function describeChain(
       'good',
       'The machine runs the software that the manifest lists, and nothing else.',
     ]),
-    judge('log', ['Manifest', 'Public log'], known, judgeLog(manifest?.log_signed_at)),
+    judge('log', ['Manifest', 'Public log'], known, judgeLog(manifest)),
     judge(
       'witnesses',
       ['Public log', 'Witnesses'],
@@ -107,8 +107,12 @@ function judgeVendor(workers: readonly WorkerVerification[]): readonly [LinkStat
   return ['good', 'The chip vendor signed for this machine, and no certificate is revoked.']
 }
 
-function judgeLog(signedAt: string | null | undefined): readonly [LinkState, string] {
-  return typeof signedAt === 'string'
+function judgeLog(manifest: Verification['manifest']): readonly [LinkState, string] {
+  const refused = manifest?.log_refused ?? null
+  if (refused !== null) {
+    return ['bad', `The log was refused (${refused}): nothing is sent until it is valid again.`]
+  }
+  return typeof manifest?.log_signed_at === 'string'
     ? [
         'good',
         'The manifest is the latest entry of an append-only log, signed by the key you trust.',

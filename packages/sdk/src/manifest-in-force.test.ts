@@ -126,6 +126,35 @@ describe('the manifest', () => {
     expect(workers.serving(model)[0]?.manifestDigest).toBe(digest)
   })
 
+  test('of a log that is refused later seals nothing until the log is valid again', async () => {
+    let refusal: Error | undefined
+    const { client } = testClient(backend, { manifestSource: source(() => refusal) })
+    await ask(client)
+    refusal = new AttestationError('log_forked', 'two histories')
+    backend.advance(6 * minuteMs)
+    expect(await rejection(client.loadManifest())).toBe(refusal)
+    const refused = { code: 'attestation_refused', retryable: false, cause: refusal }
+    expect(await rejection(ask(client))).toMatchObject(refused)
+    expect(client.verification().manifest).toMatchObject({ log_refused: 'log_forked' })
+    expect(backend.sealed.length).toBe(1)
+    refusal = undefined
+    await ask(client)
+    expect(client.verification().manifest).toMatchObject({ log_refused: null })
+  })
+
+  test('of a log that is refused while a worker is refused seals nothing either', async () => {
+    let refusal: Error | undefined
+    const { workers } = testWorkers(backend, { manifestSource: source(() => refusal) })
+    await workers.refresh(key)
+    const other = await backend.addWorker('w_3')
+    other.measurement = new Uint8Array(48)
+    backend.advance(11_000)
+    refusal = new AttestationError('log_rolled_back', 'an old state')
+    const refused = { code: 'attestation_refused', cause: refusal }
+    expect(await rejection(workers.refresh(key))).toMatchObject(refused)
+    expect(workers.serving(model)).toEqual([])
+  })
+
   test('that is no longer known to be the latest seals nothing, although workers are verified', async () => {
     const { workers, keeper, source: recorded } = testWorkers(backend)
     recorded.fresh = { asOf: backend.now, staleAt: new Date(backend.now.getTime() + minuteMs) }

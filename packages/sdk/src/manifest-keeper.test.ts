@@ -83,13 +83,34 @@ test('an unreachable host leaves the manifest in force, and is asked again after
   expect((await keeper.getCurrent()).digest).toBe(latest.digest)
 })
 
-test('a log that forked, rolled back or is garbage ends the use of the manifest in force', async () => {
-  await keeper.get()
-  for (const code of ['log_forked', 'log_rolled_back', 'log_malformed'] as const) {
+test.each(['log_forked', 'log_rolled_back', 'log_signature_invalid', 'log_malformed'] as const)(
+  'a log that is refused (%s) ends the use of the manifest in force until it is valid again',
+  async (code) => {
+    const { load } = source
+    await keeper.get()
     source.load = () => Promise.reject(new AttestationError(code, 'wrong'))
     backend.advance(5 * minuteMs)
+    const since = backend.now
     expect(await rejection(keeper.getCurrent())).toMatchObject({ code })
-  }
+    expect(keeper.usable).toBe(false)
+    expect(keeper.usableUntil).toEqual(since)
+    expect(keeper.logRefused).toBe(code)
+    source.load = load
+    expect((await keeper.getCurrent()).serial).toBe(1)
+    expect(keeper.usable).toBe(true)
+    expect(keeper.logRefused).toBeUndefined()
+  },
+)
+
+test('a log that was refused stays refused while it is unreachable, and if the clock is set back', async () => {
+  await keeper.get()
+  source.load = () => Promise.reject(new AttestationError('log_forked', 'two histories'))
+  backend.advance(5 * minuteMs)
+  expect(await rejection(keeper.getCurrent())).toMatchObject({ code: 'log_forked' })
+  source.load = unreachable
+  backend.advance(-minuteMs)
+  expect(await rejection(keeper.getCurrent())).toMatchObject({ code: 'log_forked' })
+  expect(keeper.usable).toBe(false)
 })
 
 test('a manifest is recorded once, when the first worker is verified against it', async () => {

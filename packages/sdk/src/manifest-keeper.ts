@@ -1,6 +1,7 @@
 /** Holds the manifest in force: loads it once for all waiting callers, and again on demand or when due. */
 import {
   AttestationError,
+  type AttestationErrorCode,
   type LogFreshness,
   type Manifest,
   type ManifestSource,
@@ -27,6 +28,8 @@ export class ManifestKeeper {
   #loadedAtMs = 0
   #loading: Promise<Manifest> | undefined
   #wasUnreachable = false
+  /** Why the log was refused and since when, until it is read successfully again. */
+  #refused: { readonly error: AttestationError; readonly at: Date } | undefined
   readonly #warnedAtMs: { log?: number | undefined; manifest?: number | undefined } = {}
   #enforced:
     | { readonly digest: string; readonly at: Date; readonly done: Promise<void> }
@@ -59,12 +62,17 @@ export class ManifestKeeper {
     return this.#current === undefined ? undefined : this.#source.freshness()
   }
 
+  /** Why the log was refused when it was last read, which ended the use of the manifest. */
+  get logRefused(): AttestationErrorCode | undefined {
+    return this.#refused?.error.code
+  }
+
   /**
-   * When the manifest in force stops being usable unless the log is signed again; undefined if
-   * nothing ends it.
+   * When the manifest in force stops being usable unless the log is signed again, or when the log
+   * was refused; undefined if nothing ends it.
    */
   get usableUntil(): Date | undefined {
-    const ends = [this.freshness?.staleAt, this.#current?.expiresAt].filter(
+    const ends = [this.freshness?.staleAt, this.#current?.expiresAt, this.#refused?.at].filter(
       (end) => end !== undefined,
     )
     return ends.length === 0 ? undefined : new Date(Math.min(...ends.map((end) => end.getTime())))
@@ -72,8 +80,10 @@ export class ManifestKeeper {
 
   /** Whether there is a manifest that may be used now. */
   get usable(): boolean {
+    // Setting the clock back must not end a refusal.
+    if (this.#current === undefined || this.#refused !== undefined) return false
     const { usableUntil } = this
-    return this.#current !== undefined && !(usableUntil !== undefined && this.#now() >= usableUntil)
+    return usableUntil === undefined || this.#now() < usableUntil
   }
 
   async get(): Promise<Manifest> {
@@ -82,7 +92,8 @@ export class ManifestKeeper {
 
   /**
    * Returns the manifest, reloaded if that is due. A host that is merely unreachable does not end
-   * the use of the manifest in force before its time is up; an invalid log does.
+   * the use of the manifest in force before its time is up; an invalid log does, and stays refused
+   * if it becomes unreachable.
    */
   async getCurrent(): Promise<Manifest> {
     const before = this.#current
@@ -94,7 +105,7 @@ export class ManifestKeeper {
     try {
       return await this.load()
     } catch (error) {
-      if (!(error instanceof AttestationError) || error.code !== 'log_unreachable') throw error
+      if (!isUnreachable(error)) throw error
       const { usableUntil: until, freshness } = this
       this.#wasUnreachable = true
       this.#onEvent({
@@ -103,7 +114,7 @@ export class ManifestKeeper {
         asOf: freshness?.asOf,
         until,
       })
-      if (!this.usable) throw endedError(before, freshness, error)
+      if (!this.usable) throw this.#refused?.error ?? endedError(before, freshness, error)
       this.#loadedAtMs = this.#now().getTime() - reloadAfterMs + retryAfterMs
       this.#warnWhereOld(before)
       return before
@@ -129,24 +140,37 @@ export class ManifestKeeper {
   load(): Promise<Manifest> {
     this.#loading ??= this.#source
       .load()
-      .then((manifest) => {
-        const before = this.#current
-        this.#current = manifest
-        if (manifest.digest !== before?.digest) {
-          const { digest, serial } = manifest
-          this.#onEvent({ kind: 'manifest-changed', digest, serial, from: before?.digest })
-        }
-        this.#loadedAtMs = this.#now().getTime()
-        if (this.#wasUnreachable) this.#recover('log-unreachable')
-        this.#wasUnreachable = false
-        if (!this.usable) throw endedError(manifest, this.freshness)
-        this.#warnWhereOld(manifest)
-        return manifest
-      })
+      .then(
+        (manifest) => this.#accept(manifest),
+        (error) => this.#refuse(error),
+      )
       .finally(() => {
         this.#loading = undefined
       })
     return this.#loading
+  }
+
+  #accept(manifest: Manifest): Manifest {
+    const before = this.#current
+    this.#current = manifest
+    this.#refused = undefined
+    if (manifest.digest !== before?.digest) {
+      const { digest, serial } = manifest
+      this.#onEvent({ kind: 'manifest-changed', digest, serial, from: before?.digest })
+    }
+    this.#loadedAtMs = this.#now().getTime()
+    if (this.#wasUnreachable) this.#recover('log-unreachable')
+    this.#wasUnreachable = false
+    if (!this.usable) throw endedError(manifest, this.freshness)
+    this.#warnWhereOld(manifest)
+    return manifest
+  }
+
+  #refuse(error: unknown): never {
+    if (error instanceof AttestationError && !isUnreachable(error)) {
+      this.#refused = { error, at: this.#refused?.at ?? this.#now() }
+    }
+    throw error
   }
 
   /** Warns in good time if what is about to expire has not been renewed. */
@@ -199,6 +223,9 @@ export class ManifestKeeper {
     }
   }
 }
+
+const isUnreachable = (error: unknown): error is AttestationError =>
+  error instanceof AttestationError && error.code === 'log_unreachable'
 
 function endedError(
   manifest: Manifest,

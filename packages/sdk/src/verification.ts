@@ -1,5 +1,6 @@
 /** What was verified, for people and programs to read: manifest, workers, every check. */
 import type {
+  AttestationErrorCode,
   AttestedWorker,
   Check,
   MachineIdentity,
@@ -47,6 +48,8 @@ export type Verification = {
         readonly log_signed_at: string | null
         /** From then on nothing is sealed under it unless it is renewed; null if nothing ends it. */
         readonly usable_until: string | null
+        /** Why the log was refused since, such as `log_forked`; null if it was not. */
+        readonly log_refused: AttestationErrorCode | null
         readonly evidence: 'hardware' | 'software'
         /** Null until a worker has been verified against it. */
         readonly enforced_since: string | null
@@ -69,6 +72,7 @@ export function formatVerification(keeper: ManifestKeeper, workers: VerifiedWork
             expires_at: manifest.expiresAt?.toISOString() ?? null,
             log_signed_at: keeper.freshness?.asOf.toISOString() ?? null,
             usable_until: keeper.usableUntil?.toISOString() ?? null,
+            log_refused: keeper.logRefused ?? null,
             evidence: manifest.evidence,
             enforced_since: keeper.enforcedAt?.toISOString() ?? null,
           },

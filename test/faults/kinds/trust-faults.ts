@@ -39,55 +39,62 @@ const manifestChange: Fault = {
     enforcedFiles(fleet).length >= 2 ? [] : ['the proxy has not recorded the new manifest'],
 }
 
-/** The log shows the proxy a different history, signed with its own key. */
-const forkedLog: Fault = {
-  name: 'the manifest log forks',
-  family: 'trust',
-  holdMs: 4_000,
-  limitMs: 30_000,
-  obstacle: (fleet) => (fleet.clocks === undefined ? 'libfaketime is not installed' : undefined),
-  async inject({ fleet, note }) {
-    const { trust, measurement, models } = fleet
-    const [saved, real] = [`${trust.logDir}.saved`, `${trust.logDir}.real`]
-    cpSync(trust.logDir, saved, { recursive: true })
-    const serial = await trust.publish([measurement, otherMeasurement(measurement, '11')], models)
-    await pass(fleet, 400)
-    const before = await untilSerial(fleet, serial)
-    renameSync(trust.logDir, real)
-    renameSync(saved, trust.logDir)
-    trust.rewind()
-    await trust.publish([measurement, otherMeasurement(measurement, forkedByte)], models)
-    await pass(fleet, 800)
-    const after = await manifestSerial(fleet)
-    if (before !== serial) throw new Error(`the proxy did not take manifest ${serial}`)
-    note(`manifest ${before} of ${serial} before the fork, ${after} after it`)
-    return async () => {
-      rmSync(trust.logDir, { recursive: true })
-      renameSync(real, trust.logDir)
-      await pass(fleet, 0)
-    }
-  },
-  check: async ({ fleet }) =>
-    enforcedFiles(fleet).some((text) =>
-      text.includes(otherMeasurement(fleet.measurement, forkedByte)),
-    )
-      ? ['a manifest of the forked log was enforced']
-      : [],
+/** The log shows the proxy a different history, signed with its own key: nothing may be sealed then. */
+function forkedLog(): Fault {
+  const violations: string[] = []
+  return {
+    name: 'the manifest log forks',
+    family: 'trust',
+    holdMs: 4_000,
+    limitMs: 30_000,
+    obstacle: (fleet) => (fleet.clocks === undefined ? 'libfaketime is not installed' : undefined),
+    async inject({ fleet, note }) {
+      violations.length = 0
+      const { trust, measurement, models } = fleet
+      const [saved, real] = [`${trust.logDir}.saved`, `${trust.logDir}.real`]
+      cpSync(trust.logDir, saved, { recursive: true })
+      const serial = await trust.publish([measurement, otherMeasurement(measurement, '11')], models)
+      await pass(fleet, 400)
+      const before = await until(fleet, 'serial', serial)
+      renameSync(trust.logDir, real)
+      renameSync(saved, trust.logDir)
+      trust.rewind()
+      await trust.publish([measurement, otherMeasurement(measurement, forkedByte)], models)
+      await pass(fleet, 800)
+      const refused = await until(fleet, 'log_refused', 'log_forked')
+      const after = (await shownManifest(fleet))?.serial
+      if (refused !== 'log_forked') violations.push('the proxy did not refuse the forked log')
+      if (before !== serial) throw new Error(`the proxy did not take manifest ${serial}`)
+      note(`manifest ${before} of ${serial} before the fork, ${after} after it: ${refused}`)
+      return async () => {
+        rmSync(trust.logDir, { recursive: true })
+        renameSync(real, trust.logDir)
+        await pass(fleet, 0)
+      }
+    },
+    check: async ({ fleet }) => {
+      const forked = otherMeasurement(fleet.measurement, forkedByte)
+      const enforced = enforcedFiles(fleet).some((text) => text.includes(forked))
+      return enforced ? [...violations, 'a manifest of the forked log was enforced'] : violations
+    },
+  }
 }
 
-async function untilSerial(fleet: Fleet, wanted: number): Promise<unknown> {
+type Shown = { readonly serial?: unknown; readonly log_refused?: unknown }
+
+/** Waits until the proxy reports this of its manifest; returns what it reports in the end. */
+async function until(fleet: Fleet, fact: keyof Shown, wanted: unknown): Promise<unknown> {
   for (const endMs = performance.now() + 20_000; performance.now() < endMs; ) {
-    if ((await manifestSerial(fleet)) === wanted) break
+    if ((await shownManifest(fleet))?.[fact] === wanted) break
     await Bun.sleep(200)
   }
-  return manifestSerial(fleet)
+  return (await shownManifest(fleet))?.[fact]
 }
 
-/** The serial of the manifest that the proxy reports to enforce. */
-async function manifestSerial(fleet: Fleet): Promise<unknown> {
+/** What the proxy reports about the manifest that it enforces. */
+async function shownManifest(fleet: Fleet): Promise<Shown | undefined> {
   const url = `http://127.0.0.1:${fleet.proxyPort}/privatemode/v1/verification`
-  const shown = (await (await fetch(url, soon())).json()) as { manifest?: { serial?: unknown } }
-  return shown.manifest?.serial
+  return ((await (await fetch(url, soon())).json()) as { manifest?: Shown }).manifest
 }
 
 const forkedByte = 'f0'
@@ -178,4 +185,4 @@ function replaced(command: readonly string[], values: Record<string, string>): s
   return command.map((word, index) => values[command[index - 1] ?? ''] ?? word)
 }
 
-export const trustFaults: readonly Fault[] = [manifestChange, forkedLog, expiredTls()]
+export const trustFaults: readonly Fault[] = [manifestChange, forkedLog(), expiredTls()]

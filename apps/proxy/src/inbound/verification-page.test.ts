@@ -25,6 +25,7 @@ const facts: PageFacts = {
       expires_at: '2026-04-01T00:00:00.000Z',
       log_signed_at: '2025-12-31T20:00:00.000Z',
       usable_until: '2026-01-03T20:00:00.000Z',
+      log_refused: null,
       evidence: 'hardware',
       enforced_since: '2026-01-01T00:10:00.000Z',
     },

@@ -10,6 +10,7 @@ const manifest: NonNullable<Verification['manifest']> = {
   expires_at: '2026-05-30T00:00:00.000Z',
   log_signed_at: '2026-03-01T12:00:01.000Z',
   usable_until: '2026-03-04T12:00:01.000Z',
+  log_refused: null,
   evidence: 'hardware',
   enforced_since: null,
 }
@@ -32,6 +33,17 @@ test('a proxy whose manifest is out of date is not ready, and a log signed ahead
   const late = read({}, new Date('2026-03-04T12:00:01Z'))
   expect(late).toMatchObject({ ready: false, reason: 'manifest out of date' })
   expect(read({ log_signed_at: '2026-03-04T12:30:00.000Z' }).log_age_seconds).toBe(0)
+})
+
+test('a proxy whose manifest log was refused is not ready and says why, before the next round too', () => {
+  const refused = { log_refused: 'log_forked', usable_until: at.toISOString() } as const
+  const reason = 'manifest log refused'
+  expect(read(refused)).toMatchObject({ ready: false, reason, cause: 'log_forked' })
+  const verification = { manifest: { ...manifest, ...refused }, workers: [], refused: [] }
+  const cause = 'manifest log forked: ... (log_forked)'
+  expect(
+    readReadiness({ verification: () => verification }, false, false, cause, at),
+  ).toMatchObject({ ready: false, reason, cause })
 })
 
 test('a proxy that is not ready reports why the last attempt failed, and a ready one does not', () => {

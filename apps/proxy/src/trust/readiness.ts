@@ -44,6 +44,10 @@ export function readReadiness(
   }
   if (draining) return { ready: false, reason: 'draining', ...state }
   if (manifest === undefined) return { ready: false, reason: 'no manifest yet', ...state }
+  if (manifest.log_refused !== null) {
+    const { log_refused: code } = manifest
+    return { ready: false, reason: 'manifest log refused', ...state, cause: cause ?? code }
+  }
   if (state.usable_until !== null && state.usable_until <= now) {
     return { ready: false, reason: 'manifest out of date', ...state }
   }
