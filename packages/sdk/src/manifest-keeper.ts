@@ -28,8 +28,8 @@ export class ManifestKeeper {
   #loadedAtMs = 0
   #loading: Promise<Manifest> | undefined
   #wasUnreachable = false
-  /** Why the log was refused and since when, until it is read successfully again. */
-  #refused: { readonly error: AttestationError; readonly at: Date } | undefined
+  /** Why the log was refused, until it is read successfully again. */
+  #refused: AttestationError | undefined
   readonly #warnedAtMs: { log?: number | undefined; manifest?: number | undefined } = {}
   #enforced:
     | { readonly digest: string; readonly at: Date; readonly done: Promise<void> }
@@ -64,15 +64,15 @@ export class ManifestKeeper {
 
   /** Why the log was refused when it was last read, which ended the use of the manifest. */
   get logRefused(): AttestationErrorCode | undefined {
-    return this.#refused?.error.code
+    return this.#refused?.code
   }
 
   /**
-   * When the manifest in force stops being usable unless the log is signed again, or when the log
-   * was refused; undefined if nothing ends it.
+   * When the manifest in force stops being usable unless the log is signed again; undefined if
+   * nothing ends it.
    */
   get usableUntil(): Date | undefined {
-    const ends = [this.freshness?.staleAt, this.#current?.expiresAt, this.#refused?.at].filter(
+    const ends = [this.freshness?.staleAt, this.#current?.expiresAt].filter(
       (end) => end !== undefined,
     )
     return ends.length === 0 ? undefined : new Date(Math.min(...ends.map((end) => end.getTime())))
@@ -80,7 +80,6 @@ export class ManifestKeeper {
 
   /** Whether there is a manifest that may be used now. */
   get usable(): boolean {
-    // Setting the clock back must not end a refusal.
     if (this.#current === undefined || this.#refused !== undefined) return false
     const { usableUntil } = this
     return usableUntil === undefined || this.#now() < usableUntil
@@ -114,7 +113,7 @@ export class ManifestKeeper {
         asOf: freshness?.asOf,
         until,
       })
-      if (!this.usable) throw this.#refused?.error ?? endedError(before, freshness, error)
+      if (!this.usable) throw this.#refused ?? endedError(before, freshness, error)
       this.#loadedAtMs = this.#now().getTime() - reloadAfterMs + retryAfterMs
       this.#warnWhereOld(before)
       return before
@@ -167,9 +166,7 @@ export class ManifestKeeper {
   }
 
   #refuse(error: unknown): never {
-    if (error instanceof AttestationError && !isUnreachable(error)) {
-      this.#refused = { error, at: this.#refused?.at ?? this.#now() }
-    }
+    if (error instanceof AttestationError && !isUnreachable(error)) this.#refused = error
     throw error
   }
 
@@ -235,7 +232,7 @@ function endedError(
   const reason = cause === undefined ? '' : `; it cannot be read now: ${cause.message}`
   const { serial, expiresAt } = manifest
   if (freshness !== undefined && (expiresAt === undefined || freshness.staleAt <= expiresAt)) {
-    const message = `the manifest log was last seen signed at ${freshness.asOf.toISOString()}, which counted until ${freshness.staleAt.toISOString()}${reason}`
+    const message = `the manifest log was last signed at ${freshness.asOf.toISOString()}, which counted until ${freshness.staleAt.toISOString()}${reason}`
     return new AttestationError('log_stale', message, { cause })
   }
   const ended = `manifest ${serial} expired at ${expiresAt?.toISOString()}, and there is no newer one`

@@ -218,12 +218,10 @@ export class VerifiedWorkers {
     if (this.#manifest.fixed || !(refused || this.#isStuck())) return manifest
     // A new backend brings a new manifest: fetch the latest and retry once before refusing. If it
     // cannot be fetched, the refusal stands.
-    try {
-      return await this.#manifest.load()
-    } catch (error) {
+    return await this.#manifest.load().catch((error) => {
       if (this.#manifest.usable) return manifest
       throw error
-    }
+    })
   }
 
   /** Whether a model is served only by refused workers: a newer manifest may accept them. */

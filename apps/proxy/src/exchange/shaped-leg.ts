@@ -1,5 +1,5 @@
 /** Traffic shaping towards clients that only speak HTTPS, for a hosted proxy. */
-import type { Held } from '@privatemode/protocol/api'
+import { fromFinishReason, type Held, lastEvent } from '@privatemode/protocol/api'
 import type { TrafficShape } from '../settings.ts'
 
 /**
@@ -31,7 +31,7 @@ export function shapedLeg(shape: TrafficShape): ShapedLeg | undefined {
       return undefined
     case 'default':
       return {
-        held: 'last event',
+        held: lastEvent,
         firstByteAfterMs: 0,
         // Longer than engines take to refuse a request, which keeps its status.
         beginAfterMs: 500,
@@ -42,7 +42,7 @@ export function shapedLeg(shape: TrafficShape): ShapedLeg | undefined {
       }
     case 'strict':
       return {
-        held: 'from finish reason',
+        held: fromFinishReason,
         // Longer than it takes to process most prompts, which hides whether one was cached.
         firstByteAfterMs: 4_000,
         beginAfterMs: 4_000,

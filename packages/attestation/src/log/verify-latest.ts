@@ -68,12 +68,11 @@ async function requireConsistency(
   if (seen.size < known.size) {
     throw new AttestationError(
       'log_rolled_back',
-      `manifest log rolled back: it has ${seen.size} entries and had ${known.size} before; ` +
-        'the host shows an old state or has removed manifests',
+      `manifest log rolled back: it has ${seen.size} entries and had ${known.size} before`,
     )
   }
   if (seen.size === known.size) {
-    if (!equalBytes(seen.root, known.root)) refuseFork(known, seen, known.root, seen.root)
+    if (!equalBytes(seen.root, known.root)) refuseFork(known, seen.root)
     return
   }
   const { older, newer } = await tree.rootsSince(known.size)
@@ -83,14 +82,13 @@ async function requireConsistency(
       `tiles do not hash to the root that the checkpoint of size ${seen.size} signs`,
     )
   }
-  if (!equalBytes(older, known.root)) refuseFork(known, seen, known.root, older)
+  if (!equalBytes(older, known.root)) refuseFork(known, older)
 }
 
-function refuseFork(known: Checkpoint, seen: Checkpoint, had: Bytes, has: Bytes): never {
+function refuseFork({ size, root }: Checkpoint, seen: Bytes): never {
   throw new AttestationError(
     'log_forked',
-    `manifest log forked: its first ${known.size} entries had root ${formatBase64(had)} before ` +
-      `and have root ${formatBase64(has)} in the checkpoint of size ${seen.size}; ` +
-      'the log shows different histories to different clients',
+    `manifest log forked: its first ${size} entries had root ${formatBase64(root)} before ` +
+      `and have root ${formatBase64(seen)} now`,
   )
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { HeldEnding } from './held-ending.ts'
+import { HeldEnding, lastEvent } from './held-ending.ts'
 
 const encode = (text: string) => new TextEncoder().encode(text)
 const decode = (parts: readonly Uint8Array[]) =>
@@ -75,7 +75,7 @@ test('if only the last event is held, finish reason and usage are not', () => {
     [[chat('a')], event({ error: { message: 'broken' } })],
   ]
   for (const [passed, last] of ends) {
-    const ending = new HeldEnding('last event')
+    const ending = new HeldEnding(lastEvent)
     expect(decode(ending.push(encode(passed.join('') + last)))).toBe(passed.join(''))
     expect(decode(ending.rest())).toBe(last)
   }

@@ -11,8 +11,8 @@ type Meaning = 'content' | 'ending' | 'neutral'
 /** An ending longer than this is passed on: holding it would cost more memory than it is worth. */
 const maxHeldBytes = 16 * 1024 * 1024
 
-/** What is held: everything from the finish reason on, or only the last event, at which clients disconnect. */
-export type Held = 'from finish reason' | 'last event'
+/** Decides what is held: {@link fromFinishReason} or {@link lastEvent}. */
+export type Held = (data: EventData) => Meaning
 
 /**
  * Holds back events until more of the answer arrives or the stream ends.
@@ -20,14 +20,14 @@ export type Held = 'from finish reason' | 'last event'
  */
 export class HeldEnding {
   readonly #decoder = new TextDecoder()
-  readonly #meaningOfData: (data: EventData) => Meaning
+  readonly #meaningOfData: Held
   #partial: Uint8Array[] = []
   #partialBytes = 0
   #held: Uint8Array[] = []
   #heldBytes = 0
 
-  constructor(held: Held = 'from finish reason') {
-    this.#meaningOfData = held === 'last event' ? lastEvents : fromFinishReason
+  constructor(held: Held = fromFinishReason) {
+    this.#meaningOfData = held
   }
 
   /** Returns what may be passed on now: complete events, byte for byte as received. */
@@ -120,16 +120,19 @@ type EventData = {
   readonly error?: unknown
 }
 
-/** Clients disconnect at errors too. */
-function lastEvents(data: EventData): Meaning {
+/** Holds only the last event, at which clients disconnect; they do so at errors too. */
+export function lastEvent(data: EventData): Meaning {
   const { type, error } = data
   if (error !== undefined && error !== null) return 'ending'
   if (typeof type === 'string' && lastTypes.has(type)) return 'ending'
   return type === 'ping' ? 'neutral' : 'content'
 }
 
-/** Chat and legacy completions have `choices`; messages and responses name their events in `type`. */
-function fromFinishReason(data: EventData): Meaning {
+/**
+ * Holds everything from the finish reason on. Chat and legacy completions have `choices`; messages
+ * and responses name their events in `type`.
+ */
+export function fromFinishReason(data: EventData): Meaning {
   const { choices, type, error } = data
   if (error !== undefined && error !== null) return 'ending'
   if (Array.isArray(choices)) return choices.every(isFinished) ? 'ending' : 'content'

@@ -10,7 +10,7 @@ export {
   parseRelayError,
   type WireError,
 } from './errors.ts'
-export { type Held, HeldEnding } from './held-ending.ts'
+export { fromFinishReason, type Held, HeldEnding, lastEvent } from './held-ending.ts'
 export {
   findModel,
   formatModel,

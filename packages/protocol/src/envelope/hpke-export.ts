@@ -5,7 +5,6 @@ import type { Bytes } from './crypto-provider.ts'
 import { xWingId, xWingSeedLength } from './x-wing.ts'
 
 const version = encodeText('HPKE-v1')
-const kemSuite = joinBytes([encodeText('KEM'), twoBytes(xWingId)])
 const hkdfSha256 = 0x0001
 /** The AEAD id for export-only: secrets are exported, nothing is sealed. */
 const exportOnly = 0xffff
@@ -38,6 +37,7 @@ export async function exportSecret(
  */
 export function deriveXWingSeed(keyMaterial: Bytes): Bytes {
   const name = encodeText('DeriveKeyPair')
+  const kemSuite = joinBytes([encodeText('KEM'), twoBytes(xWingId)])
   const lengths = [twoBytes(name.length), name, twoBytes(xWingSeedLength)]
   const input = joinBytes([keyMaterial, version, kemSuite, ...lengths])
   return new Uint8Array(shake256(input, { dkLen: xWingSeedLength }))
