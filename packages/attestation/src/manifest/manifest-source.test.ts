@@ -86,6 +86,34 @@ test('a log that rolled back is refused after a restart too', async () => {
   expect(await rejection(source().load())).toMatchObject({ code: 'log_rolled_back' })
 })
 
+/** A client that started with nothing and has read an old state when another one stores a newer one. */
+async function overtaken(rest: (old: MemoryLog) => MemoryLog) {
+  await publish({ serial: 1 })
+  const old = log.copy()
+  await publish({ serial: 2 })
+  let shown = old
+  const read: MemoryLog['read'] = async (path) => {
+    const file = await shown.read(path)
+    // The last file of the first verification.
+    if (path.startsWith('tile/entries') && kept === undefined) {
+      await source().load()
+      shown = rest(old)
+    }
+    return file
+  }
+  return source({ read }).load()
+}
+
+test('a state that another client stored meanwhile is never replaced by an older one', async () => {
+  expect(await rejection(overtaken((old) => old))).toMatchObject({ code: 'log_rolled_back' })
+  expect(kept).toEqual(log.files.get('checkpoint')!)
+})
+
+test('a client that another one has overtaken reads the log again', async () => {
+  expect((await overtaken(() => log)).serial).toBe(2)
+  expect(kept).toEqual(log.files.get('checkpoint')!)
+})
+
 test('the log state is stored even if its latest manifest cannot be parsed', async () => {
   await publishEntry(log, signer, utf8('{"version":2}'), { at: noon })
   expect(await rejection(source().load())).toMatchObject({ code: 'manifest_unsupported' })

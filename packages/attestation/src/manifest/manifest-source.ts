@@ -64,7 +64,7 @@ export const createLogSourceWith = (
 ): ManifestSource => logSource(options, (bytes) => parseManifestWith(readers, bytes))
 
 function logSource(options: LogSourceOptions, parse: ParseManifest): ManifestSource {
-  const { trust, read, checkpoints, now, maxAgeHours } = options
+  const { trust, now, maxAgeHours } = options
   let serial = 0
   let proven: { readonly digest: string; readonly proof: Bytes } | undefined
   let freshness: LogFreshness | undefined
@@ -74,10 +74,8 @@ function logSource(options: LogSourceOptions, parse: ParseManifest): ManifestSou
     logProof: ({ digest }) => (digest === proven?.digest ? proven.proof : undefined),
     enforced: recordChanges(options.record),
     async load() {
-      const remembered = await checkpoints.load()
-      const latest = await verifyLatest({ ...trust, read, remembered })
       // Stored before the manifest is parsed: the log has signed this state, whatever it contains.
-      await checkpoints.save(latest.checkpoint)
+      const latest = await verifyAndStore(options)
       const at = now()
       const { asOf, rememberedAsOf } = latest
       if (rememberedAsOf !== undefined)
@@ -97,6 +95,24 @@ function logSource(options: LogSourceOptions, parse: ParseManifest): ManifestSou
       proven = { digest: manifest.digest, proof: latest.proof }
       return manifest
     },
+  }
+}
+
+/**
+ * Other clients may share the store, such as another tab or process. What they have stored since is
+ * verified against too: otherwise this client would replace it with an older state, and a rollback
+ * to that would go unnoticed.
+ */
+async function verifyAndStore({ trust, read, checkpoints }: LogSourceOptions) {
+  let remembered = await checkpoints.load()
+  for (;;) {
+    const latest = await verifyLatest({ ...trust, read, remembered })
+    const stored = await checkpoints.load()
+    if (String(stored) === String(remembered)) {
+      await checkpoints.save(latest.checkpoint)
+      return latest
+    }
+    remembered = stored
   }
 }
 
