@@ -11,6 +11,7 @@ import {
 } from '@privatemode/protocol/envelope'
 import { type ByteSource, lost, tooLarge } from './byte-source.ts'
 import { finishParts, notAuthentic, openParts } from './sealed-exchange.ts'
+import { unlessAborted } from './unless-aborted.ts'
 
 /** What is known about an answer when its first byte arrives. */
 export type AnswerFacts = {
@@ -36,7 +37,9 @@ export class Answer {
   readonly #ending: HeldEnding | undefined
   #ready: AnswerPart[]
   #pulling: Promise<void> | undefined
-  #abortWatch: AbortWatch | undefined
+  /** Whoever made the call, until there is nothing left to abort. */
+  #caller: AbortSignal | undefined
+  readonly #leave = () => void this.cancel()
   #readBytes = 0
   #receipt: Bytes | undefined
   #isWhole = false
@@ -101,17 +104,16 @@ export class Answer {
   /** The next data, or `undefined` at the authenticated end; anything else throws. */
   async next(): Promise<Bytes[] | undefined> {
     for (;;) {
-      if (this.#abortWatch?.reason !== undefined) throw this.#abortWatch.reason
+      this.#caller?.throwIfAborted()
       const data = this.#passable(this.#takeReady())
       if (data.length > 0) return data
       if (this.#isWhole) this.#rest ??= this.#readRest()
       if (this.#left) return undefined
       if (this.#done || this.#isWhole) {
-        this.#abortWatch?.forget()
+        this.#unfollow()
         return this.#heldBack()
       }
-      if (this.#abortWatch === undefined) await this.#pull()
-      else await this.#abortWatch.during(this.#pull())
+      await unlessAborted(this.#pull(), this.#caller)
     }
   }
 
@@ -142,6 +144,9 @@ export class Answer {
         this.#ready.push(...(await open(this.#facts.opener, this.#source, chunk)))
         this.#readBytes += chunk.length
       }
+    } catch (error) {
+      this.#unfollow() // nothing is read after an error
+      throw error
     } finally {
       this.#pulling = undefined
     }
@@ -149,7 +154,14 @@ export class Answer {
 
   /** Stops reading as soon as the caller aborts; the answer is then handled as in `cancel`. */
   follow(signal: AbortSignal): void {
-    this.#abortWatch = new AbortWatch(signal, () => void this.cancel())
+    this.#caller = signal
+    if (signal.aborted) this.#leave()
+    else signal.addEventListener('abort', this.#leave)
+  }
+
+  #unfollow(): void {
+    this.#caller?.removeEventListener('abort', this.#leave)
+    if (!this.#caller?.aborted) this.#caller = undefined
   }
 
   /** Reads to the authenticated end and returns the body; throws if it exceeds `maxBytes`. */
@@ -185,7 +197,7 @@ export class Answer {
     }
     if (this.#done || this.#left) return
     this.#left = true
-    this.#abortWatch?.forget()
+    this.#unfollow()
     const { lingerMs = 0 } = this.#facts
     if (lingerMs === 0) return await this.#source.cancel()
     this.#rest ??= this.#linger(lingerMs)
@@ -232,37 +244,6 @@ export class Answer {
     }
     this.#ready = []
     return data
-  }
-}
-
-/** Tracks an abort signal while an answer is read. */
-class AbortWatch {
-  readonly #signal: AbortSignal
-  readonly #listener: () => void
-  #fail: (reason: unknown) => void = () => {}
-  reason: unknown
-
-  constructor(signal: AbortSignal, stop: () => void) {
-    this.#signal = signal
-    this.#listener = () => {
-      this.reason = signal.reason
-      this.#fail(signal.reason)
-      stop()
-    }
-    if (signal.aborted) this.#listener()
-    else signal.addEventListener('abort', this.#listener, { once: true })
-  }
-
-  /** Rejects with the caller's reason if the abort comes first. */
-  during(coming: Promise<void>): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#fail = reject
-      coming.then(resolve, reject)
-    })
-  }
-
-  forget(): void {
-    this.#signal.removeEventListener('abort', this.#listener)
   }
 }
 

@@ -21,6 +21,7 @@ import { ManifestKeeper } from './manifest-keeper.ts'
 import { type ClientOptions, defaultTimeouts } from './options.ts'
 import { type Call, isSealedAnswer, type SealedCall, SealedExchange } from './sealed-exchange.ts'
 import { Sessions } from './sessions.ts'
+import { unlessAborted } from './unless-aborted.ts'
 import { formatVerification, type Verification } from './verification.ts'
 import { VerifiedWorkers } from './verified-workers.ts'
 
@@ -104,9 +105,10 @@ export class PrivateClient {
       try {
         return await this.#attempt(exchange, call.stream, signal)
       } catch (error) {
-        const pauseMs = signal?.aborted ? undefined : exchange.pauseAfter(error)
+        signal?.throwIfAborted()
+        const pauseMs = exchange.pauseAfter(error)
         if (pauseMs === undefined) throw error
-        if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
+        if (pauseMs > 0) await unlessAborted(sleep(pauseMs), signal)
       }
     }
   }
@@ -137,19 +139,34 @@ export class PrivateClient {
     signal: AbortSignal | undefined,
   ): Promise<Answer> {
     const prepared = exchange.prepare()
-    const sealed = prepared instanceof Promise ? await prepared : prepared
-    const { opener } = sealed.request
+    const sealed = prepared instanceof Promise ? await unlessAborted(prepared, signal) : prepared
     const body = await finishRequest(sealed.request)
-    const { maxAnswerBytes: maxBytes, shape } = this.#options
-    const isPadded = shape === 'default'
-    const sending = isPadded && signal !== undefined ? new FollowedAbort(signal) : undefined
-    const sendSignal = sending?.signal ?? signal
-    const { timeouts = defaultTimeouts } = this.#options
-    const sent = this.#backend.send(sealed.headers, body, sendSignal)
-    const response = await within(sent, timeouts.firstByteMs).catch((error) => {
-      void sent.then((late) => late.body?.cancel()).catch(() => {})
+    signal?.throwIfAborted()
+    const sending = new AbortController()
+    try {
+      const sent = this.#send(exchange, sealed, body, stream, sending.signal)
+      const answer = await unlessAborted(sent, signal)
+      // From here on an abort must not cut off padding: the answer decides when to stop.
+      if (signal !== undefined) answer.follow(signal)
+      return answer
+    } catch (error) {
+      sending.abort() // closes the connection of a request that was given up
       throw error
-    })
+    }
+  }
+
+  /** Sends a sealed call; returns its answer once that has started. */
+  async #send(
+    exchange: SealedExchange,
+    sealed: SealedCall,
+    body: Bytes,
+    stream: boolean,
+    signal: AbortSignal,
+  ): Promise<Answer> {
+    const { maxAnswerBytes: maxBytes, shape, timeouts = defaultTimeouts } = this.#options
+    const facts = { ...sealed, opener: sealed.request.opener, maxBytes }
+    const sent = this.#backend.send(sealed.headers, body, signal)
+    const response = await within(sent, timeouts.firstByteMs)
     const answerTimeout = new AnswerTimeout(timeouts)
     if (!isSealedAnswer(response.status, response.headers.get('content-type'))) {
       throw await readError(response, exchange, answerTimeout)
@@ -157,19 +174,17 @@ export class PrivateClient {
     // Padding may follow a whole answer, too, and would count as a part of it.
     if (!stream && shape === 'off') {
       const bytes = await readWhole(response, maxBytes, signal, answerTimeout)
-      return Answer.start({ ...sealed, opener, maxBytes }, wholeSource(bytes))
+      return Answer.start(facts, wholeSource(bytes))
     }
     const bytes = response.body as ReadableStream<Bytes> | null
-    const answer = await Answer.start(
+    return Answer.start(
       {
-        ...{ ...sealed, opener, maxBytes },
+        ...facts,
         holdsEnding: stream && shape === 'strict',
-        lingerMs: stream && isPadded ? lingerMs : 0,
+        lingerMs: stream && shape === 'default' ? lingerMs : 0,
       },
-      streamSource(bytes, sendSignal, answerTimeout),
+      streamSource(bytes, signal, answerTimeout),
     )
-    if (sending !== undefined) sending.handOver(answer)
-    return answer
   }
 
   /** The call is bound to the model's full name; the body keeps what the application wrote. */
@@ -241,27 +256,7 @@ export class PrivateClient {
   }
 }
 
-/** Follows the caller's abort until an answer has started: from then on it must not cut off padding. */
-class FollowedAbort {
-  readonly #caller: AbortSignal
-  readonly #own = new AbortController()
-  readonly #follow = () => this.#own.abort(this.#caller.reason)
-
-  constructor(caller: AbortSignal) {
-    this.#caller = caller
-    if (caller.aborted) this.#follow()
-    else caller.addEventListener('abort', this.#follow, { once: true })
-  }
-
-  get signal(): AbortSignal {
-    return this.#own.signal
-  }
-
-  handOver(answer: Answer): void {
-    this.#caller.removeEventListener('abort', this.#follow)
-    answer.follow(this.#caller)
-  }
-}
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 async function readError(
   response: Response,

@@ -4,6 +4,7 @@ import { type ClientSettings, resolveSettings } from './client-settings.ts'
 import type { ConnectOptions } from './connect-options.ts'
 import { Privatemode } from './privatemode.ts'
 import { PrivatemodeError } from './privatemode-error.ts'
+import { unlessAborted } from './unless-aborted.ts'
 
 type PlatformFetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
 
@@ -45,7 +46,8 @@ export class LazyConnection {
   async #call(input: string | URL | Request, init?: RequestInit): Promise<Response> {
     let client: Privatemode
     try {
-      client = await this.connected()
+      const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined)
+      client = await unlessAborted(this.connected(), signal)
     } catch (error) {
       const refusal = error instanceof PrivatemodeError ? error.cause : undefined
       if (!(refusal instanceof ApiError)) throw error

@@ -15,6 +15,7 @@ import { toPrivatemodeError } from './privatemode-error.ts'
 import { ReceiptedAnswer } from './receipted-answer.ts'
 import { refusedError } from './refusals.ts'
 import type { Call } from './sealed-exchange.ts'
+import { unlessAborted } from './unless-aborted.ts'
 
 export type PrivateFetchOptions = {
   readonly client: PrivateClient
@@ -46,7 +47,10 @@ export function privateFetch(options: PrivateFetchOptions) {
       }
       const apiKey = readApiKey(request.headers) ?? options.apiKey
       if (apiKey === undefined) throw new ApiError('invalid_api_key', 'no API key was given')
-      if (!found.route.sealed) return await answerModels(options.client, apiKey, found.modelId)
+      if (!found.route.sealed) {
+        const models = answerModels(options.client, apiKey, found.modelId)
+        return await unlessAborted(models, request.signal)
+      }
       return await callSealed(options, request, pathname, apiKey)
     } catch (error) {
       const shown = error instanceof AttestationError ? refusedError(error) : error

@@ -54,7 +54,7 @@ export class FakeBackend {
   readonly sealed: { workers: string[]; apiKey: string; model: string }[] = []
   directoryCalls = 0
   /** Replaces the directory route. */
-  directoryInstead: ((apiKey: string) => Promise<Response> | undefined) | undefined
+  directoryInstead: ((apiKey: string) => Promise<Response | undefined>) | undefined
   /** Modifies the bytes of an answer in transit. */
   tamper: (answer: Bytes) => Bytes = (answer) => answer
   now = noon
