@@ -43,3 +43,24 @@ test('a directory that is not a list of workers is refused', async () => {
     expect(await rejection(directoryOf(workers))).toMatchObject({ code: 'upstream_error' })
   }
 })
+
+test('an error that quotes the header with the API key is not passed on, and any other is', async () => {
+  const { signal } = new AbortController()
+  const failing = (message: string) => {
+    const fetch = () => Promise.reject(new TypeError(message))
+    const backend = new Backend('https://gateway', fetch)
+    return [
+      backend.directory('pm_secret'),
+      backend.send({ authorization: 'Bearer pm_secret' }, new Uint8Array(), signal),
+    ]
+  }
+  for (const call of failing('"Bearer pm_secret" is an invalid header value')) {
+    const error = (await rejection(call)) as Error
+    expect(error).toMatchObject({ code: 'gateway_unreachable', cause: undefined })
+    expect(error.message).not.toContain('pm_secret')
+  }
+  for (const call of failing('unknown certificate authority')) {
+    const message = 'gateway unreachable at https://gateway: unknown certificate authority'
+    expect(await rejection(call)).toMatchObject({ message, cause: expect.any(TypeError) })
+  }
+})

@@ -38,17 +38,12 @@ export class Backend {
   }
 
   /** Sends a sealed request; the caller interprets the response. */
-  async send(headers: Record<string, string>, body: Bytes, signal?: AbortSignal) {
+  async send(headers: Record<string, string>, body: Bytes, signal: AbortSignal) {
     try {
-      return await this.#fetch(this.endpoint + fleetPaths.sealed, {
-        method: 'POST',
-        headers,
-        body,
-        ...(signal === undefined ? {} : { signal }),
-      })
+      const url = this.endpoint + fleetPaths.sealed
+      return await this.#fetch(url, { method: 'POST', headers, body, signal })
     } catch (cause) {
-      if (signal?.aborted) throw cause
-      throw unreachable(this.endpoint, cause)
+      throw signal.aborted ? cause : unreachable(this.endpoint, cause)
     }
   }
 
@@ -70,6 +65,12 @@ export class Backend {
   }
 }
 
+/**
+ * Whether a text can be sent as an API key: printable ASCII of a sane length. Platforms quote a
+ * header that they refuse, for example because of a line break, and the key with it.
+ */
+export const isApiKey = (text: string): boolean => /^[\x21-\x7e]{1,512}$/.test(text)
+
 /** Reads a clear-text response whose sender is not trusted to stop. */
 export async function readAnswer(
   response: Response,
@@ -85,13 +86,17 @@ export async function readAnswer(
   throw new ApiError('upstream_error', `the backend sent more than ${limit} bytes`)
 }
 
-// The platform's message says what went wrong with the connection; it never contains a body.
-const unreachable = (where: string, cause: unknown) =>
-  new ApiError(
-    'gateway_unreachable',
-    `gateway unreachable at ${where}: ${cause instanceof Error ? cause.message : 'unknown reason'}`,
-    { cause },
-  )
+/**
+ * The platform's message says what went wrong with the connection. It never contains a body, but may
+ * quote a header, and then the API key.
+ */
+function unreachable(where: string, failure: unknown): ApiError {
+  const cause = failure instanceof Error && !/bearer/i.test(failure.message) ? failure : undefined
+  const reason = cause?.message ?? 'unknown reason'
+  return new ApiError('gateway_unreachable', `gateway unreachable at ${where}: ${reason}`, {
+    cause,
+  })
+}
 
 function parseDirectory(bytes: Bytes): ListedWorker[] {
   let json: unknown

@@ -16,6 +16,8 @@ const good: CoreConnectOptions = {
 
 test.each([
   ['no API key', { apiKey: '' }],
+  ['an API key with a line break', { apiKey: 'pm_a\nb' }],
+  ['an API key that is too long', { apiKey: 'a'.repeat(513) }],
   ['no endpoint', { endpoint: '' }],
   ['an endpoint that is not a URL', { endpoint: 'gateway' }],
   ['an endpoint with another scheme', { endpoint: 'ftp://gateway.example' }],
@@ -23,6 +25,7 @@ test.each([
   ['an endpoint over plain http that only looks local', { endpoint: 'http://127.0.0.1.example' }],
   ['an endpoint over plain http in the same network', { endpoint: 'http://10.0.0.7:8090' }],
   ['a time limit of zero', { timeouts: { silenceMs: 0 } }],
+  ['a time limit that no timer holds', { timeouts: { totalMs: 2 ** 31 } }],
   ['an endpoint with a query', { endpoint: 'https://gateway.example/?a=1' }],
   ['no log key', { manifest: { logKey: '' } }],
   ['a limit of zero bytes', { maxAnswerBytes: 0 }],
@@ -31,6 +34,17 @@ test.each([
 ])('%s is refused before anything is sent', (_, over) => {
   const attempt = () => clientOptions({ ...good, ...over })
   expect(attempt).toThrow(expect.objectContaining({ code: 'invalid_options', retryable: false }))
+})
+
+test('an API key is not quoted when it is refused', async () => {
+  const attempt = async () => clientOptions({ ...good, apiKey: 'pm_secret\n' })
+  const refused = (await rejection(attempt())) as Error
+  expect(`${refused.message} ${refused.cause}`).not.toContain('pm_secret')
+})
+
+test('the longest time limit is that of a timer', () => {
+  const timeouts = { firstByteMs: 2 ** 31 - 1, silenceMs: 2 ** 31 - 1, totalMs: 2 ** 31 - 1 }
+  expect(clientOptions({ ...good, timeouts }).timeouts).toEqual(timeouts)
 })
 
 test('by default, only the pinned vendor roots are trusted, and no software', () => {

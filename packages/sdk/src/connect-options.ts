@@ -11,6 +11,7 @@ import {
 } from '@privatemode/attestation'
 import type { Bytes, CryptoProvider, TrafficShape } from '@privatemode/protocol/envelope'
 import { fleetPaths } from '@privatemode/protocol/fleet'
+import { isApiKey } from './backend.ts'
 import type { CacheSaltPolicy } from './cache-salt.ts'
 import { clientCrypto } from './client-crypto.ts'
 import { checkpointsIn, type LogStorage, memoryStorage } from './log-storage.ts'
@@ -63,8 +64,8 @@ export type ConnectOptions = {
   /** The maximum size in bytes of an answer that is not streamed; defaults to 256 MiB. */
   readonly maxAnswerBytes?: number
   /**
-   * How long answers may take; defaults to 10 minutes to start, one minute without progress, two
-   * hours in total.
+   * How long answers may take, at most 24 days; defaults to 10 minutes to start, one minute without
+   * progress, two hours in total.
    */
   readonly timeouts?: Partial<Timeouts>
   /** Where the state of the log is stored; defaults to memory. */
@@ -94,6 +95,7 @@ const retryBudgetMs = 15_000
 
 export function clientOptions(options: CoreConnectOptions): ClientOptions {
   requireText(options.apiKey, 'apiKey')
+  if (!isApiKey(options.apiKey)) invalid('apiKey has invalid characters')
   const { software } = options
   const fetch = options.fetch ?? platformFetch
   const endpoint = requirePrivate(requireUrl(options.endpoint, 'endpoint'))
@@ -167,14 +169,19 @@ function requireText(value: unknown, name: string): void {
   if (typeof value !== 'string' || value === '') invalid(`${name} is missing`)
 }
 
-function requireCount(value: number, name: string): number {
-  return Number.isSafeInteger(value) && value > 0
+function requireCount(value: number, name: string, max = Number.MAX_SAFE_INTEGER): number {
+  return Number.isSafeInteger(value) && value > 0 && value <= max
     ? value
-    : invalid(`${name} must be a positive integer`)
+    : invalid(`${name} must be an integer from 1 to ${max}`)
 }
 
+/** 24 days: a timer for longer than that fires at once. */
+const maxTimeoutMs = 2 ** 31 - 1
+
 function requireTimes(timeouts: Timeouts): Timeouts {
-  for (const [name, ms] of Object.entries(timeouts)) requireCount(ms, `timeouts.${name}`)
+  for (const [name, ms] of Object.entries(timeouts)) {
+    requireCount(ms, `timeouts.${name}`, maxTimeoutMs)
+  }
   return timeouts
 }
 

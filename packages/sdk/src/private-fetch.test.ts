@@ -126,3 +126,18 @@ test('every form of call that fetch accepts results in the same call', async () 
   for (const call of calls) expect(call).toEqual(calls[0]!)
   expect(new TextDecoder().decode(calls[0]?.body)).toBe(body)
 })
+
+test.each(['authorization', 'x-api-key'])(
+  'a key in %s that no gateway could have issued is refused without being quoted',
+  async (name) => {
+    calls.length = 0
+    for (const key of ['pm_a b', 'pm_ä', `pm_${'a'.repeat(510)}`]) {
+      const headers = { [name]: name === 'authorization' ? `Bearer ${key}` : key }
+      const url = 'https://gateway.example/base/v1/chat/completions'
+      const response = await fetchOf(client)(url, post({ headers }))
+      expect(response.status).toBe(401)
+      expect(await response.text()).not.toContain('pm_')
+    }
+    expect(calls).toEqual([])
+  },
+)

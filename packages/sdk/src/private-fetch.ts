@@ -10,6 +10,7 @@ import {
   requireModel,
 } from '@privatemode/protocol/api'
 import { type Bytes, decodeText, encodeText, formatHex } from '@privatemode/protocol/envelope'
+import { isApiKey } from './backend.ts'
 import type { PrivateClient } from './client.ts'
 import { toPrivatemodeError } from './privatemode-error.ts'
 import { ReceiptedAnswer } from './receipted-answer.ts'
@@ -45,8 +46,8 @@ export function privateFetch(options: PrivateFetchOptions) {
       if (found.kind === 'wrong_method') {
         throw new ApiError('method_not_allowed', `${pathname} accepts only ${found.allow}`)
       }
-      const apiKey = readApiKey(request.headers) ?? options.apiKey
-      if (apiKey === undefined) throw new ApiError('invalid_api_key', 'no API key was given')
+      const apiKey = readApiKey(request.headers) ?? options.apiKey ?? ''
+      if (!isApiKey(apiKey)) throw new ApiError('invalid_api_key', 'no valid API key was given')
       if (!found.route.sealed) {
         const models = answerModels(options.client, apiKey, found.modelId)
         return await unlessAborted(models, request.signal)
