@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type Block, type Inline, parseMarkdown } from './parse-markdown.ts'
+import { type Block, type Inline, parseInline, parseMarkdown } from './parse-markdown.ts'
 
 const text = (value: string): Inline => ({ kind: 'text', text: value })
 
@@ -81,9 +81,65 @@ test('any model output parses to a tree in bounded time, with safe links only', 
     }),
     { numRuns: 300 },
   )
-  for (const mark of ['*', '_', '`', '[', '> ', '- ', '~~', '**a ', '![](', '|']) {
-    const started = performance.now()
-    parseMarkdown(mark.repeat(20_000))
-    expect(performance.now() - started).toBeLessThan(10_000)
-  }
 })
+
+test('headings, rules, fences and dividers are told apart from text like them', () => {
+  const kinds = (source: string) => parseMarkdown(source).map(({ kind }) => kind)
+  const title = (source: string) => {
+    const [block] = parseMarkdown(source)
+    return block?.kind === 'heading' ? block.content.map((one) => 'text' in one && one.text) : block
+  }
+  expect(title('## a # b ##  ')).toEqual(['a # b'])
+  expect(title('# a##')).toEqual(['a##'])
+  expect(title('# #')).toEqual(['#'])
+  expect(title('#')).toEqual([])
+  expect(kinds('####### a\n\n#a')).toEqual(['paragraph', 'paragraph'])
+  expect(kinds('- - -\n\n***\n\n_ __')).toEqual(['rule', 'rule', 'rule'])
+  expect(kinds('--\n\n-*-\n\n    ---')).toEqual(['paragraph', 'paragraph', 'paragraph'])
+  expect(kinds('a|b\n:-|-:')).toEqual(['table'])
+  expect(kinds('a|b\n|:|-')).toEqual(['paragraph'])
+  expect(parseMarkdown('~~~ ts x\na')).toEqual([{ kind: 'code', language: 'ts', text: 'a' }])
+  expect(kinds('```a`b')).toEqual(['paragraph'])
+})
+
+test('code ends at as many backticks as it began with, and two spaces end a line', () => {
+  expect(parseInline('a ``b`c`` `d')).toEqual([
+    { kind: 'text', text: 'a ' },
+    { kind: 'code', text: 'b`c' },
+    { kind: 'text', text: ' `d' },
+  ])
+  expect(parseInline('a  \nb \nc')).toEqual([
+    { kind: 'text', text: 'a' },
+    { kind: 'break' },
+    { kind: 'text', text: 'b ' },
+    { kind: 'text', text: '\n' },
+    { kind: 'text', text: 'c' },
+  ])
+})
+
+/** Texts that made patterns go back and forth; each is as long as one paragraph may be. */
+const long = 19_900
+const hostile: readonly string[] = [
+  ...['*', '_', '`', '[', '> ', '- ', '~~', '**a ', '![](', '|', '` `` ', '[a](', 'https://.'],
+  `x ${'`'.repeat(long)}`,
+  `# a${' '.repeat(long)}b`,
+  `# a${' #'.repeat(long / 2)}b`,
+  `a|b\n${'-'.repeat(long)}x`,
+  `\`\`\`${'a '.repeat(long / 2)}\``,
+  `${'- '.repeat(long / 2)}x`,
+  `[a](${' '.repeat(long)}`,
+  `[a](${'b'.repeat(long)}`,
+  `a${' '.repeat(long)}b`,
+  Array.from({ length: 190 }, (_, length) => `x${'`'.repeat(length + 1)}`).join(''),
+]
+
+test.each(hostile.map((text) => [text.slice(0, 12), text]))(
+  '200,000 characters of %p are parsed without delay',
+  (_, text) => {
+    const times = Math.floor(200_000 / (text.length + 2))
+    const started = performance.now()
+    parseMarkdown(`${text}\n\n`.repeat(times))
+    parseMarkdown(text.repeat(times))
+    expect(performance.now() - started).toBeLessThan(2_000)
+  },
+)
