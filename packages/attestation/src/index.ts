@@ -3,6 +3,7 @@
  * refusal out.
  */
 
+export { appraiseDevices } from './appraise-devices.ts'
 export { appraiseEvidence } from './appraise-worker.ts'
 export {
   type Attestation,
@@ -70,6 +71,7 @@ export { formatVerifierKey, parseVerifierKey, type VerifierKey } from './log/sig
 export type { ReadLog } from './log/tile-tree.ts'
 export { type LatestEntry, type VerifyLatestInputs, verifyLatest } from './log/verify-latest.ts'
 export type { MachineIdentity } from './machine-identity.ts'
+export type { NvidiaDeviceRule } from './manifest/device-rule.ts'
 export {
   formatManifest,
   type Manifest,
@@ -135,7 +137,12 @@ export type { TdxMeasurements, TdxRule } from './tdx/rule.ts'
 export type { TcbStatus } from './tdx/tcb-status.ts'
 export { AttestationError, type AttestationErrorCode, type Check, Transcript } from './verdict.ts'
 export type { CpuVerifier, HardwareVerifiers, NvidiaGpuVerifier, Verifiers } from './verifiers.ts'
-export { type VerifyWorkerInputs, verifyWorker, verifyWorkerWith } from './verify-worker.ts'
+export {
+  requireUnexpired,
+  type VerifyWorkerInputs,
+  verifyWorker,
+  verifyWorkerWith,
+} from './verify-worker.ts'
 export { type Certificate, fingerprint, parseCertificate, parsePem } from './x509/certificate.ts'
 export {
   judgeRevocation,

@@ -119,7 +119,8 @@ async function verify(
   })
 }
 
-function requireUnexpired({ expiresAt }: Manifest, at: Date, transcript: Transcript): void {
+/** Refuses a manifest whose time is up; one may set no expiry. */
+export function requireUnexpired({ expiresAt }: Manifest, at: Date, transcript: Transcript): void {
   const id = 'manifest/expiry'
   if (expiresAt === undefined) {
     transcript.skip(id, 'the manifest does not say when it expires')

@@ -2,6 +2,10 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { vendorRoots } from '@privatemode/attestation'
 import {
+  type HardwareRequest,
+  hardwareWorld,
+} from '../../../../packages/attestation/src/testing/hardware-world.ts'
+import {
   makeTestIntel,
   type TestIntel,
 } from '../../../../packages/attestation/src/testing/test-intel.ts'
@@ -128,5 +132,59 @@ describe('a report of another TEE is named', () => {
       expect((await judge).message).toContain('an SNP report')
     }
     expect((await verify(snpVerifier, inputs)).code).toBe('chain_mismatch')
+  })
+})
+
+describe('with a manifest', () => {
+  let world: Awaited<ReturnType<typeof hardwareWorld>>
+  beforeAll(async () => {
+    world = await hardwareWorld()
+  })
+
+  const expiresAt = '2026-01-01T11:00:00Z'
+  async function judge(kind: 'snp' | 'tdx' | 'nvidia-gpu', request: HardwareRequest) {
+    const { evidence, manifest, roots, revocation, at } = await world.inputs(request)
+    const report = utf8(JSON.stringify(kind === 'nvidia-gpu' ? evidence.devices : evidence.cpu))
+    const context = { roots, revocation, at }
+    const inputs = readInputs({ ...none, report }, { context, nonce: undefined, manifest })
+    switch (kind) {
+      case 'snp':
+        return await verify(snpVerifier, inputs)
+      case 'tdx':
+        return await verify(tdxVerifier, inputs)
+      case 'nvidia-gpu':
+        return await verify(nvidiaVerifier, inputs)
+    }
+  }
+
+  test.each(['snp', 'tdx', 'nvidia-gpu'] as const)(
+    'evidence of %s is accepted until the manifest expires',
+    async (kind) => {
+      const cpu = kind === 'tdx' ? 'tdx' : 'snp'
+      const verdict = await judge(kind, { cpu, draft: { expiresAt: '2027-01-01T00:00:00Z' } })
+      expect(verdict).toMatchObject({ authentic: true, appraisal: { accepted: true } })
+      const expired = await judge(kind, { cpu, draft: { expiresAt } })
+      expect(expired).toMatchObject({ authentic: true, code: 'manifest_expired' })
+      expect(expired.appraisal).toMatchObject({ accepted: false, code: 'manifest_expired' })
+    },
+  )
+
+  test('there must be as many GPUs and switches as one rule demands', async () => {
+    const demanding = (demand: object): NonNullable<HardwareRequest['draft']> => {
+      const devices = world.snpRule.devices as { 'nvidia-gpu': object }
+      const rule = {
+        ...world.snpRule,
+        devices: { 'nvidia-gpu': { ...devices['nvidia-gpu'], ...demand } },
+      }
+      return { roles: { worker: { accept: [rule] } } }
+    }
+    const one = { min: 1, max: 1 }
+    const judged = async (demand: object) => {
+      const { code, appraisal } = await judge('nvidia-gpu', { draft: demanding(demand) })
+      return [code, appraisal?.accepted]
+    }
+    expect(await judged({ count: one })).toEqual([null, true])
+    expect(await judged({ count: { min: 8, max: 8 } })).toEqual(['device_missing', false])
+    expect(await judged({ count: one, switches: one })).toEqual(['device_missing', false])
   })
 })

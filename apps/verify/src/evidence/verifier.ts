@@ -2,8 +2,10 @@
 import {
   AttestationError,
   type Check,
+  type Manifest,
   type RevocationState,
   readRevocationState,
+  requireUnexpired,
   Transcript,
 } from '@privatemode/attestation'
 import { UsageError } from '../command.ts'
@@ -31,7 +33,11 @@ export type Verifier<Evidence, Claims> = {
   readonly inspect: (evidence: Evidence, inputs: Inputs) => unknown
   readonly appraise: (claims: Claims, inputs: Inputs, transcript: Transcript) => void
   /** What a manifest requires of all reports in a file together. */
-  readonly requireTogether?: (claims: readonly Claims[], transcript: Transcript) => void
+  readonly requireTogether?: (
+    claims: readonly Claims[],
+    inputs: Inputs,
+    transcript: Transcript,
+  ) => void
 }
 
 /** As many as there can be signers of one call's reports; a wrong one fails at its signature. */
@@ -57,15 +63,16 @@ export async function verify<Evidence, Claims>(
 function appraiseTogether<Evidence, Claims>(
   { requireTogether }: Verifier<Evidence, Claims>,
   outcomes: readonly Outcome<Claims>[],
-  { manifest }: Inputs,
+  inputs: Inputs,
 ): Outcome<Claims>[] {
   const isAccepted = ({ appraisal }: Outcome<Claims>) => appraisal?.accepted === true
-  if (requireTogether === undefined || manifest === undefined) return []
+  if (requireTogether === undefined || inputs.manifest === undefined) return []
   if (!outcomes.every(isAccepted)) return []
   const transcript = new Transcript()
   try {
     requireTogether(
       outcomes.map(({ claims }) => claims as Claims),
+      inputs,
       transcript,
     )
     return [{ claims: undefined, checks: transcript.checks }]
@@ -144,20 +151,19 @@ async function verifyVariant<Evidence, Claims>(
     const claims = await verifier.inspect(evidence, inputs)
     return { claims, checks: transcript.checks, refusal }
   }
-  if (inputs.manifest === undefined) return { claims, checks: transcript.checks }
-  const appraisal = appraise(verifier, claims, inputs, transcript)
+  const { manifest } = inputs
+  if (manifest === undefined) return { claims, checks: transcript.checks }
+  const appraisal = appraise(manifest, () => {
+    requireUnexpired(manifest, inputs.context.at, transcript)
+    verifier.appraise(claims, inputs, transcript)
+  })
   return { claims, checks: transcript.checks, appraisal }
 }
 
-function appraise<Evidence, Claims>(
-  verifier: Verifier<Evidence, Claims>,
-  claims: Claims,
-  inputs: Inputs,
-  transcript: Transcript,
-): Appraisal {
+function appraise({ digest }: Manifest, check: () => void): Appraisal {
   try {
-    verifier.appraise(claims, inputs, transcript)
-    return { accepted: true, manifest: inputs.manifest?.digest ?? '' }
+    check()
+    return { accepted: true, manifest: digest }
   } catch (error) {
     return { accepted: false, ...refusalOf(error) }
   }

@@ -1,13 +1,15 @@
 /** NVIDIA devices: orders the device's chain and passes on RIMs and OCSP responses. */
 import {
+  appraiseDevices,
   appraiseNvidiaGpu,
   authenticateNvidiaGpu,
   authenticateNvidiaReport,
   compareNvidiaRims,
+  type NvidiaDeviceRule,
   type NvidiaGpuClaims,
   type NvidiaGpuEvidence,
   type NvidiaReportClaims,
-  requireTopology,
+  nvidiaGpuVerifier,
   Transcript,
 } from '@privatemode/attestation'
 import { type Certificate, parseSpdmReport } from '@privatemode/attestation/inspect'
@@ -29,19 +31,29 @@ export const nvidiaVerifier: Verifier<NvidiaGpuEvidence, NvidiaReportClaims> = {
     if (claims.mode !== 'protected-pcie') return
     transcript.skip('nvidia/topology', 'GPUs and switches are compared where a manifest is given')
   },
-  requireTogether: requireTopology,
+  // One rule must accept all devices of a machine, in the number that it states.
+  requireTogether: (claims, inputs, transcript) => {
+    const devices = claims.map((each) => ({ kind: 'nvidia-gpu', claims: strict(each) }) as const)
+    appraiseByRules('nvidia-gpu', deviceRules(inputs), transcript, (nvidiaGpu, attempt) =>
+      appraiseDevices(devices, { nvidiaGpu }, nvidiaGpuVerifier, attempt),
+    )
+  },
   inspect,
   appraise: (claims, inputs, transcript) => {
-    const rules = workerRules(inputs).flatMap((one) => {
-      const devices = 'devices' in one ? one.devices.nvidiaGpu : undefined
-      return devices === undefined || devices === 'unread' ? [] : [devices.rule]
-    })
-    appraiseByRules('nvidia-gpu', rules, transcript, (rule, attempt) =>
-      // With a manifest, `authenticate` uses strict verification, which produces these claims.
-      appraiseNvidiaGpu(claims as NvidiaGpuClaims, rule, attempt),
+    appraiseByRules('nvidia-gpu', deviceRules(inputs), transcript, ({ rule }, attempt) =>
+      appraiseNvidiaGpu(strict(claims), rule, attempt),
     )
   },
 }
+
+/** With a manifest, `authenticate` uses strict verification, which produces these claims. */
+const strict = (claims: NvidiaReportClaims) => claims as NvidiaGpuClaims
+
+const deviceRules = (inputs: Inputs): NvidiaDeviceRule[] =>
+  workerRules(inputs).flatMap((one) => {
+    const devices = 'devices' in one ? one.devices.nvidiaGpu : undefined
+    return devices === undefined || devices === 'unread' ? [] : [devices]
+  })
 
 /**
  * A worker must staple the RIMs of everything its device runs, and so must evidence appraised by a
