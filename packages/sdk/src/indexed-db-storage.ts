@@ -47,17 +47,29 @@ export function indexedDbStorage(
       throw error
     }
   }
+  /** Browsers close connections, for example when site data is cleared: those are opened again, once. */
+  const use = async <T>(work: (database: Database) => Promise<T>): Promise<T> => {
+    try {
+      return await work(await database())
+    } catch (error) {
+      if ((error as { readonly name?: unknown }).name !== 'InvalidStateError') throw error
+      opened = undefined
+      return await work(await database())
+    }
+  }
   return {
-    async get(key) {
-      const reading = (await database()).transaction(storeName, 'readonly')
-      const value = await settled(reading.objectStore(storeName).get(key))
-      return typeof value === 'string' ? value : undefined
-    },
-    async set(key, value) {
-      const writing = (await database()).transaction(storeName, 'readwrite')
-      writing.objectStore(storeName).put(value, key)
-      await committed(writing)
-    },
+    get: (key) =>
+      use(async (database) => {
+        const reading = database.transaction(storeName, 'readonly')
+        const value = await settled(reading.objectStore(storeName).get(key))
+        return typeof value === 'string' ? value : undefined
+      }),
+    set: (key, value) =>
+      use(async (database) => {
+        const writing = database.transaction(storeName, 'readwrite')
+        writing.objectStore(storeName).put(value, key)
+        await committed(writing)
+      }),
   }
 }
 
