@@ -81,9 +81,14 @@ function readList(): PackageList {
   return JSON.parse(readFileSync(path, 'utf8')) as PackageList
 }
 
+const archivePath = (entry: DebianPackage) =>
+  join(toolCache(), `${entry.sha256.slice(0, 12)}-${basename(entry.path)}`)
+
+export const isFetched = (entry: DebianPackage) => existsSync(archivePath(entry))
+
 /** The path of the package's archive, from the cache or the mirror; bytes that do not match the pin are refused in both. */
 export async function fetchPackage(entry: DebianPackage, mirror: string): Promise<string> {
-  const path = join(toolCache(), `${entry.sha256.slice(0, 12)}-${basename(entry.path)}`)
+  const path = archivePath(entry)
   if (existsSync(path) && sha256(readFileSync(path)) === entry.sha256) return path
   const base = process.env.PRIVATEMODE_DEBIAN_MIRROR ?? mirror
   const response = await fetch(`${base}/${entry.path}`, { signal: AbortSignal.timeout(120_000) })

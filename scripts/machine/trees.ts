@@ -43,6 +43,21 @@ const workerLibraries: Readonly<Record<string, readonly string[]>> = {
   'libstdc++6': ['libstdc++.so.6'],
 }
 
+const programPaths = { crun: 'usr/bin/crun', nftables: 'usr/sbin/nft' } as const
+
+/** Every package that `initPrograms` and `rootTree` read. */
+export const treePackages: readonly string[] = [
+  ...new Set([
+    ...Object.keys({ ...programPaths, ...initLibraries, ...workerLibraries }),
+    'ca-certificates',
+  ]),
+]
+
+/** What init starts besides Bun, with the libraries of these programs. */
+export async function initPrograms(): Promise<Sourced<TarEntry>[]> {
+  return [...(await programs(programPaths)), ...(await libraries(initLibraries))]
+}
+
 export async function initrdTree(kernel: Package): Promise<Sourced<CpioEntry>[]> {
   const init = initSources().map((path) => ({
     entry: file(`machine/${basename(path)}`, read(join(repository, path))),
@@ -57,8 +72,7 @@ export async function initrdTree(kernel: Package): Promise<Sourced<CpioEntry>[]>
     ...init,
     ...modules,
     bun(),
-    ...(await programs({ crun: 'usr/bin/crun', nftables: 'usr/sbin/nft' })),
-    ...(await libraries(initLibraries)),
+    ...(await initPrograms()),
     ...['proc', 'sys', 'run', 'tmp', 'newroot'].map((path) => ours(folder(path))),
     // Before the kernel's own tree of devices is mounted.
     ours({ kind: 'device', path: 'dev/console', mode: 0o600, major: 5, minor: 1 }),
@@ -110,8 +124,9 @@ export async function rootTree(): Promise<Sourced<TarEntry>[]> {
     ours(file('etc/group', Buffer.from('root:x:0:\n'))),
     ours(file('etc/nsswitch.conf', Buffer.from('hosts: files\n'))),
     ours(file('etc/hosts', new Uint8Array(0))),
-    ...['proc', 'sys', 'dev', 'tmp', 'weights', 'run/privatemode', 'run/server'].map((path) =>
-      ours(folder(path)),
+    // Mount points: the root is read-only, so none can be created later.
+    ...['proc', 'sys', 'dev', 'tmp', 'weights', 'run/privatemode', 'run/reports', 'run/server'].map(
+      (path) => ours(folder(path)),
     ),
   ]
 }

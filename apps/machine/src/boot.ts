@@ -50,6 +50,7 @@ const quiet = noSuid | noDev | noExec
 export async function boot(): Promise<never> {
   mountSystem()
   loadModules()
+  mountConfig()
   const launch = parseCommandLine(readFileSync('/proc/cmdline', 'utf8'))
   say(`variant ${launch.variant}`)
   const disks = listDisks()
@@ -120,6 +121,14 @@ function loadModules(): void {
     }
   }
 }
+
+/** Attestation reports are made here. The driver is a module, so this comes after `loadModules`. */
+function mountConfig(): void {
+  mount({ source: 'configfs', target: '/sys/kernel/config', type: 'configfs', flags: quiet })
+}
+
+/** Created by the module tsm, with or without a confidential processor. */
+const reportsPath = '/sys/kernel/config/tsm/report'
 
 /** Devices by serial number. Two disks with the same number are refused, whatever their content. */
 function listDisks(): Map<string, string> {
@@ -199,7 +208,7 @@ function prepareWorker(config: MachineConfig, facts: HostFacts, hosts: string): 
       settings: settingsPath,
       weights: weightsPath,
       socket: config.server === undefined ? undefined : socketPath,
-      reports: config.softwareIdentity === undefined ? '/sys/kernel/config/tsm/report' : undefined,
+      reports: config.softwareIdentity === undefined ? reportsPath : undefined,
       args: formatWorkerArgs(config, facts),
     }),
   )

@@ -157,18 +157,26 @@ test('the rules allow outbound traffic to the named hosts and inbound to the por
   expect(formatHosts(reachable)).toContain('192.0.2.1 gateway.example\n')
 })
 
+const workerPlaces = {
+  ...{ root: '/run/root', settings: '/run/settings', weights: '/run/weights' },
+  socket: undefined,
+}
+
+test('reports are mounted outside sysfs, where the worker is told to look for them', () => {
+  const args = formatWorkerArgs(config, parseHostFacts(bytes(host)))
+  const reports = '/sys/kernel/config/tsm/report'
+  const bundle = formatBundle({ ...workerPlaces, reports, args })
+  const { mounts } = JSON.parse(JSON.stringify(bundle))
+  const [mount] = mounts.filter(({ source }: { source: string }) => source === reports)
+  expect(mount).toMatchObject({ destination: args[args.indexOf('--tsmPath') + 1] })
+  expect(mount.destination).not.toStartWith('/sys')
+  expect(mount.options).toContain('rw')
+})
+
 test('the worker runs without capabilities, new privileges or a writable root', () => {
   const facts = parseHostFacts(bytes(host))
-  const bundle = JSON.stringify(
-    formatBundle({
-      root: '/run/root',
-      settings: '/run/settings',
-      weights: '/run/weights',
-      socket: undefined,
-      reports: undefined,
-      args: formatWorkerArgs(config, facts),
-    }),
-  )
+  const args = formatWorkerArgs(config, facts)
+  const bundle = JSON.stringify(formatBundle({ ...workerPlaces, reports: undefined, args }))
   expect(JSON.parse(bundle)).toMatchObject({
     root: { readonly: true },
     process: { noNewPrivileges: true, capabilities: { bounding: [], effective: [] } },

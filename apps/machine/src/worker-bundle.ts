@@ -7,7 +7,8 @@ import { serverSocket, socketFolder } from './server-bundle.ts'
 export const workerPaths = {
   settings: '/run/privatemode',
   weights: '/weights',
-  reports: '/sys/kernel/config/tsm/report',
+  // Not the kernel's path: the container has a sysfs of its own, in which no runtime can create a mount point.
+  reports: '/run/reports',
 } as const
 
 export type BundleInputs = {
@@ -26,7 +27,8 @@ export function formatBundle(inputs: BundleInputs): object {
   return formatContainer({
     name: 'worker',
     root,
-    // The kernel creates new reports for root; without capabilities, root is an ordinary user.
+    // Report entries and their attributes belong to root, whoever creates them, so no other user could write
+    // a nonce. Without capabilities, root is an ordinary user.
     user: { uid: 0, gid: 0 },
     cwd: '/tmp',
     args,
@@ -75,7 +77,7 @@ export function formatWorkerArgs(config: MachineConfig, facts: HostFacts): strin
     ...['--awaitRegisterToken', '--modelsFile', file('models.json')],
     ...(config.server === undefined ? [] : serverArgs),
     ...(config.softwareIdentity === undefined
-      ? []
+      ? ['--tsmPath', workerPaths.reports]
       : ['--attestation', 'software', '--softwareIdentity', file('identity.json')]),
   ]
 }
