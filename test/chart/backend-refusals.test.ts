@@ -54,6 +54,10 @@ const refusals: readonly [Values, string][] = [
   [{ ...backend, workers: [{ ...chat, gpus: 0, attestGpus: true }] }, 'no GPU to attest'],
   [{ ...backend, workers: [{ ...chat, softwareIdentitySecret: 's', mountTsm: true }] }, 'not both'],
   [
+    { ...backend, workers: [{ ...chat, mountTsm: true, flags: { tsmPath: '/x' } }] },
+    'mountTsm, which mounts the reports at /run/tsm',
+  ],
+  [
     { ...backend, monitoring: { serviceMonitors: true }, gateway: { metrics: { enabled: false } } },
     'nothing to read',
   ],

@@ -73,7 +73,9 @@ export const workerEffects: { readonly [name: string]: WorkerEffect } = {
   attestGpus: { value: true, holds: workerHas('--gpus=1') },
   mountTsm: {
     value: true,
-    holds: (all) => volume(all, 'tsm')?.hostPath.path === '/sys/kernel/config/tsm',
+    holds: (all) =>
+      volume(all, 'tsm')?.hostPath.path === '/sys/kernel/config/tsm' &&
+      workerHas('--tsmPath=/run/tsm/report')(all),
   },
   softwareIdentitySecret: {
     value: 'identity',

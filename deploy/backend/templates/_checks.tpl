@@ -54,6 +54,9 @@
 {{- if and .attestGpus (lt (int (dig "gpus" 1 .)) 1) -}}
 {{- fail (printf "worker %s has no GPU to attest" .name) -}}
 {{- end -}}
+{{- if and .mountTsm (dig "tsmPath" "" (.flags | default dict)) -}}
+{{- fail (printf "worker %s has both mountTsm, which mounts the reports at /run/tsm, and flags.tsmPath; keep one" .name) -}}
+{{- end -}}
 {{- if and .softwareIdentitySecret (or .attestGpus .mountTsm) -}}
 {{- fail (printf "worker %s attests in software or with hardware, not both" .name) -}}
 {{- end -}}

@@ -84,8 +84,9 @@ containers:
         readOnly: true
       {{- end }}
       {{- if $worker.mountTsm }}
+      # Not below /sys: that is a sysfs of the container's own, in which no runtime can create a mount point.
       - name: tsm
-        mountPath: /sys/kernel/config/tsm
+        mountPath: /run/tsm
       {{- end }}
 volumes:
   {{- include "backend.secretVolume" (list "register" $root.Values.operator.secretName "registerToken") | nindent 2 }}
@@ -125,6 +126,9 @@ volumes:
 {{- end }}
 {{- if $worker.softwareIdentitySecret }}
 - '--softwareIdentity=/etc/privatemode/identity/identity.json'
+{{- end }}
+{{- if $worker.mountTsm }}
+- '--tsmPath=/run/tsm/report'
 {{- end }}
 {{- if $worker.attestGpus }}
 - '--gpus={{ int (dig "gpus" 1 $worker) }}'
