@@ -1,6 +1,7 @@
 /** Invalid values are refused before anything reaches a cluster, with a message that says what to do. */
 import { expect, test } from 'bun:test'
 import { unlessMissing } from '@privatemode/service/testing'
+import { readSettings } from '../../apps/proxy/src/settings.ts'
 import { hosted, minimal } from './proxy-config-effects.ts'
 import { chartFolder, render, type Values, withoutHelm, withValue } from './render.ts'
 
@@ -28,6 +29,13 @@ const wrongValues: readonly [string, unknown, string][] = [
   ['config.tls.secretName', 'Not_A_Name', '/config/tls/secretName'],
   ['config.manifest.fileName', '../../etc/passwd', '/config/manifest/fileName'],
   ['config.manifest.mountPath', 'relative', '/config/manifest/mountPath'],
+  ...[':443', 'https://', 'host:99999', 'host:abc', 'host:', 'a?b', 'https://a/#b'].map(
+    (endpoint): [string, unknown, string] => [
+      'config.apiEndpoint',
+      endpoint,
+      '/config/apiEndpoint',
+    ],
+  ),
   ['config.customCA.fileName', 'a/b', '/config/customCA/fileName'],
   ['config.extraEnv', [{ value: 'x' }], '/config/extraEnv/0'],
   ['config.extraEnv', [{ name: 'A B', value: 'x' }], '/config/extraEnv/0/name'],
@@ -60,6 +68,9 @@ const contradictions: readonly [Values, string, unknown, string][] = [
   [minimal, 'config.workspace.enabled', true, 'needs config.workspace.volumeClaimName'],
   [kept(), 'replicaCount', 2, 'keeps the record of one proxy'],
   [kept(), 'autoscaling.enabled', true, 'keeps the record of one proxy'],
+  [withoutKey(), 'config.manifest.mountPath', '/workspace', 'mounts something else'],
+  [withoutKey(), 'config.manifest.mountPath', '/tmp/', 'mounts something else'],
+  [minimal, 'autoscaling', { enabled: true, minReplicas: 9, maxReplicas: 3 }, 'minReplicas is 9'],
   [minimal, 'config.tls.enabled', true, 'needs config.tls.secretName'],
   [minimal, 'config.customCA.enabled', true, 'needs config.customCA.secretName'],
   [minimal, 'config.softwareAttestation.enabled', true, 'both enabled and rootFingerprint'],
@@ -87,6 +98,26 @@ unlessMissing(withoutHelm).describe('the chart of the proxy refuses', () => {
     })
   }
 })
+
+unlessMissing(withoutHelm).test(
+  'every way to write an endpoint that the proxy reads is accepted',
+  () => {
+    const written = [
+      'a',
+      'a:443',
+      'a.b-c.internal:65535',
+      '10.0.0.1:8443',
+      '[fd00::1]:443',
+      '[::1]',
+    ]
+    for (const endpoint of [...written, 'https://a', 'https://a:1/b/c', 'http://localhost:8090']) {
+      const set = withValue(minimal, 'config.apiEndpoint', endpoint)
+      expect({ endpoint, said: messageOf(set) }).toEqual({ endpoint, said: 'rendered' })
+      const args = ['--apiEndpoint', endpoint, '--manifestLogKey', 'log+key']
+      expect(readSettings({ args, env: {} }).kind).toBe('settings')
+    }
+  },
+)
 
 function withoutKey(): Values {
   const values = withValue(minimal, 'config.manifestLogKey', '')

@@ -43,6 +43,18 @@
 {{- if ne $config.softwareAttestation.enabled (ne $config.softwareAttestation.rootFingerprint "") -}}
 {{- fail "config.softwareAttestation needs both enabled and rootFingerprint, or neither" -}}
 {{- end -}}
+{{- if $config.manifest.enabled -}}
+{{- $path := trimSuffix "/" $config.manifest.mountPath -}}
+{{- $taken := list "/workspace" "/tmp" "/etc/privatemode/api-key" "/etc/privatemode/prompt-cache-salt" "/etc/privatemode/tls" "/etc/privatemode/custom-ca" "/etc/privatemode/hosted-salt" "/etc/privatemode/deployment" -}}
+{{- if has $path $taken -}}
+{{- fail (printf "config.manifest.mountPath is %s, where the chart mounts something else; choose another folder" $path) -}}
+{{- end -}}
+{{- end -}}
+{{- with .Values.autoscaling -}}
+{{- if and .enabled (gt (int .minReplicas) (int .maxReplicas)) -}}
+{{- fail (printf "autoscaling.minReplicas is %d, more than autoscaling.maxReplicas, %d" (int .minReplicas) (int .maxReplicas)) -}}
+{{- end -}}
+{{- end -}}
 {{- include "proxy.checkHosted" . -}}
 {{- if and .Values.serviceMonitor.enabled (not $config.metrics) -}}
 {{- fail "serviceMonitor.enabled needs config.metrics: there would be nothing to read" -}}
