@@ -2,12 +2,13 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Flag } from '@privatemode/service'
 import { unlessMissing } from '@privatemode/service/testing'
 import { program as gatewayProgram } from '../../apps/gateway/src/flags.ts'
 import { parseSettings as parseGateway } from '../../apps/gateway/src/settings.ts'
 import { parsePortalConfig } from '../../apps/portal/src/config/portal-config.ts'
 import { program as workerProgram } from '../../apps/worker/src/settings.ts'
-import { backend, chat, complete, confidential, manyNodes } from './backend-values.ts'
+import { autoscaled, backend, chat, complete, confidential, manyNodes } from './backend-values.ts'
 import { logKey } from './proxy-config-effects.ts'
 import {
   chartFolder,
@@ -79,6 +80,7 @@ unlessMissing(withoutHelm).describe('the chart of the backend', () => {
       ...['port', 'host', 'publicUrl', 'gatewayUrl', 'registerToken', 'engineUrl', 'logFormat'],
       ...['softwareIdentity', 'gpus', 'metricsPort', 'gatewayCaPath', 'allowPlainGateway'],
       'awaitRegisterToken', // the chart mounts the token as a secret
+      'engineKey', // vLLM is in the same pod, and nobody else reaches it
       // Of the embedded engine, which the image of the worker does not have.
       ...['modelsFile', 'engineThreads', 'promptCacheMib', 'maxWaiting'],
     ]
@@ -86,8 +88,115 @@ unlessMissing(withoutHelm).describe('the chart of the backend', () => {
     expect([...settable, ...managed].sort()).toEqual(Object.keys(workerProgram.flags).sort())
   })
 
+  test('a number that a program would refuse is refused by the schema, and no other', () => {
+    const schema = JSON.parse(readFileSync(join(chart, 'values.schema.json'), 'utf8')).properties
+    const limits = schema.gateway.properties.limits.properties
+    const flags = schema.workers.items.properties.flags.properties
+    for (const [described, table] of [
+      [limits, gatewayProgram.flags],
+      [flags, workerProgram.flags],
+    ] as const) {
+      const known: Readonly<Record<string, Flag>> = table
+      for (const [name, { type, minimum, maximum }] of Object.entries<KubernetesObject>(
+        described,
+      )) {
+        if (type !== 'integer') continue
+        const flag = known[name] as Extract<Flag, { type: 'integer' }>
+        expect({ name, minimum, maximum }).toEqual({
+          ...{ name, minimum: flag.min ?? 0, maximum: flag.max },
+        })
+      }
+    }
+    expect(flags.amdProduct.enum).toEqual(workerProgram.flags.amdProduct.choices)
+  })
+
+  test('a worker may wait for its model server before it is judged', () => {
+    const probeOf = (flags: Values) =>
+      podOf(
+        objectsOf({ ...backend, workers: [{ ...chat, flags }] }),
+        'Deployment',
+        'privatemode-worker-chat-demo',
+      ).containers[0].startupProbe
+    const seconds = (flags: Values) =>
+      probeOf(flags).failureThreshold * probeOf(flags).periodSeconds
+    expect(seconds({})).toBe(300)
+    expect(seconds({ engineWaitSeconds: 3600 })).toBe(3900)
+  })
+
+  test('a worker can keep collateral in the folder that it is told', () => {
+    const flags = { collateralFolder: '/var/cache/collateral' }
+    const pod = podOf(
+      objectsOf({ ...backend, workers: [{ ...chat, flags }] }),
+      'Deployment',
+      'privatemode-worker-chat-demo',
+    )
+    expect(pod.containers[0].volumeMounts).toContainEqual({
+      name: 'collateral',
+      mountPath: '/var/cache/collateral',
+    })
+    expect(pod.volumes).toContainEqual({ name: 'collateral', emptyDir: { sizeLimit: '64Mi' } })
+  })
+
+  test('policies allow the ports of the identity provider, of mirrors and of what the environment names', () => {
+    const portsOf = (values: Values, name: string) =>
+      find(objectsOf(values), 'NetworkPolicy', name)
+        .spec.egress.at(-1)
+        .ports.map(({ port }: KubernetesObject) => port)
+    const oidc = { issuer: 'https://login.internal:8443/realms/a', clientId: 'a', secretName: 'a' }
+    const collector = { name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: 'http://collector:4318' }
+    const gateway = { publicUrl: 'https://ai.internal', oidc, extraEnv: [collector] }
+    expect(portsOf({ ...backend, gateway }, 'privatemode-gateway-demo')).toEqual([8443, 4318])
+    const flags = {
+      intelPcsUrl: 'https://pccs.internal:8081/sgx',
+      amdKdsUrl: 'http://kds.internal',
+      nvidiaRimUrl: 'https://rim.internal:8081',
+    }
+    const extraEnv = [{ name: 'HTTPS_PROXY', value: 'user:word@proxy.internal:3128' }]
+    const mirrored = { ...backend, workers: [{ ...chat, flags, extraEnv }] }
+    expect(portsOf(mirrored, 'privatemode-worker-chat-demo')).toEqual([443, 80, 8081, 3128])
+    expect(portsOf(backend, 'privatemode-worker-chat-demo')).toEqual([443])
+  })
+
+  test('every pod has a policy, and those that only read files reach nobody', () => {
+    const all = objectsOf(complete)
+    const policies = all.filter(({ kind }) => kind === 'NetworkPolicy')
+    const governed = (labels: Values) =>
+      policies.filter(({ spec }) =>
+        Object.entries(spec.podSelector.matchLabels).every(
+          ([name, value]) => labels[name] === value,
+        ),
+      )
+    const templates = all
+      .map(({ spec }) => spec?.jobTemplate?.spec.template ?? spec?.template)
+      .filter((template) => template !== undefined)
+    expect(templates.length).toBeGreaterThan(5)
+    for (const { metadata } of templates) expect(governed(metadata.labels)).toHaveLength(1)
+    const host = find(all, 'NetworkPolicy', 'privatemode-manifests-demo').spec
+    expect(host).not.toHaveProperty('egress')
+    expect(host.ingress).toEqual([{ ports: [{ protocol: 'TCP', port: 'http' }] }])
+  })
+
+  test('every container of ours says how much memory it needs', () => {
+    for (const { spec } of objectsOf(complete)) {
+      const template = spec?.jobTemplate?.spec.template ?? spec?.template
+      for (const { name, resources } of template?.spec.containers ?? []) {
+        expect({ name, memory: resources?.requests?.memory }).toEqual({
+          ...{ name, memory: expect.stringMatching(/Mi$/) },
+        })
+      }
+    }
+  })
+
   test('migrations run before an update and can reach only the database', () => {
     const job = find(objectsOf(backend), 'Job')
+    const policy = find(objectsOf(backend), 'NetworkPolicy', 'privatemode-migrations-demo')
+    // Only a hook with a lower weight exists when the job starts.
+    expect(policy.metadata.annotations['helm.sh/hook']).toBe('pre-install,pre-upgrade')
+    expect(Number(policy.metadata.annotations['helm.sh/hook-weight'])).toBeLessThan(0)
+    expect(policy.spec.policyTypes).toEqual(['Ingress', 'Egress'])
+    const ports = policy.spec.egress.flatMap((rule: KubernetesObject) => rule.ports)
+    expect([...new Set(ports.map(({ port }: KubernetesObject) => port))]).toEqual([53, 5432])
+    expect(policy.spec.ingress).toBeUndefined()
     expect(job.metadata.annotations['helm.sh/hook']).toBe('pre-install,pre-upgrade')
     expect(job.spec.template.spec.containers[0].args[0]).toBe('migrate')
     expect(job.spec.template.spec.volumes).toHaveLength(1)
@@ -237,6 +346,13 @@ function metricsOf(part: string): Set<string> {
   return new Set([...text.matchAll(made)].map(([, name]) => `privatemode_${part}_${name}`))
 }
 
+test('the alert for missing workers also fires if nobody reports any', () => {
+  const alerts = Bun.YAML.parse(readFileSync(join(chart, 'files/alerts.yaml'), 'utf8'))
+  const { rules } = (alerts as KubernetesObject).groups[0]
+  const rule = rules.find((one: KubernetesObject) => one.alert === 'PrivatemodeNoWorkers')
+  expect(rule.expr).toContain('or absent(privatemode_gateway_workers)')
+})
+
 test('dashboard and alerts name metrics that the programs have', () => {
   const used = ['alerts.yaml', 'dashboard.json']
     .map((name) => readFileSync(join(chart, 'files', name), 'utf8'))
@@ -262,6 +378,13 @@ unlessMissing(withoutHelm).test('the pages understand what the chart tells them'
     proxyUrl: undefined,
     proxylessCaFile: undefined,
   })
+})
+
+unlessMissing(withoutHelm).test('the Prometheus that workers scale by may be named alone', () => {
+  const peer = { namespaceSelector: { matchLabels: { name: 'monitoring' } } }
+  const objects = objectsOf({ ...autoscaled, monitoring: { from: [peer] } })
+  const { ingress } = find(objects, 'NetworkPolicy', 'privatemode-worker-chat-demo').spec
+  expect(ingress[1]).toEqual({ ports: [{ protocol: 'TCP', port: 9095 }], from: [peer] })
 })
 
 unlessMissing(withoutHelm).test(

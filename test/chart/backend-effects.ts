@@ -14,7 +14,7 @@ import {
   workerName,
 } from './backend-objects.ts'
 import { backend, complete } from './backend-values.ts'
-import { type Effect, has, same } from './effects.ts'
+import { type Effect, has, merge, same } from './effects.ts'
 import { find, type KubernetesObject, type Values } from './render.ts'
 
 const monitored: Values = { monitoring: { serviceMonitors: true } }
@@ -24,6 +24,10 @@ const hosting: Values = {
 const refreshing: Values = {
   images: { ...(backend.images as Values), verify: 'r/verify' },
   manifestRefresh: { secretName: 'log-key', volumeClaimName: 'log' },
+}
+const toMachines = {
+  ports: [{ protocol: 'TCP', port: 8095 }],
+  to: [{ ipBlock: { cidr: '10.1.0.0/16' } }],
 }
 const peer = { podSelector: { matchLabels: { app: 'prometheus' } } }
 
@@ -81,6 +85,10 @@ export const backendEffects: { readonly [path: string]: Effect } = {
     value: 9,
     holds: (all) => find(all, 'Job').spec.backoffLimit === 9,
   },
+  'migrations.resources': {
+    value: { limits: { memory: '2Gi' } },
+    holds: (all) => migrations(all).containers[0].resources.limits.memory === '2Gi',
+  },
   workers: {
     over: { ...backend, workers: [] },
     value: backend.workers,
@@ -127,6 +135,11 @@ export const backendEffects: { readonly [path: string]: Effect } = {
     value: 'other',
     holds: (all) => host(all).template.spec.volumes[0].persistentVolumeClaim.claimName === 'other',
   },
+  'manifestHost.resources': {
+    and: hosting,
+    value: { limits: { memory: '2Gi' } },
+    holds: (all) => host(all).template.spec.containers[0].resources.limits.memory === '2Gi',
+  },
   'images.verify': {
     and: refreshing,
     value: 'r/other',
@@ -168,6 +181,15 @@ export const backendEffects: { readonly [path: string]: Effect } = {
     value: '0 3 * * *',
     holds: (all) => find(all, 'CronJob').spec.schedule === '0 3 * * *',
   },
+  'manifestRefresh.resources': {
+    and: merge(refreshing, { manifestRefresh: { manifestConfigMapName: 'm' } }),
+    value: { limits: { memory: '2Gi' } },
+    holds: (all) =>
+      [
+        refresh(all),
+        find(all, 'Job', 'privatemode-manifest-publish-demo').spec.template.spec,
+      ].every(({ containers }) => containers[0].resources.limits.memory === '2Gi'),
+  },
   'networkPolicy.enabled': { value: false, holds: (all) => !has(all, 'NetworkPolicy') },
   'networkPolicy.dnsPorts': {
     value: [5353],
@@ -178,6 +200,18 @@ export const backendEffects: { readonly [path: string]: Effect } = {
     value: ['10.0.0.0/8'],
     holds: (all) =>
       same(policy(all, workerName).egress[2].to, [{ ipBlock: { cidr: '10.0.0.0/8' } }]),
+  },
+  'networkPolicy.extraEgress.gateway': {
+    value: [toMachines],
+    holds: (all) =>
+      same(policy(all, gatewayName).egress.at(-1), toMachines) &&
+      !same(policy(all, workerName).egress.at(-1), toMachines),
+  },
+  'networkPolicy.extraEgress.workers': {
+    value: [toMachines],
+    holds: (all) =>
+      same(policy(all, workerName).egress.at(-1), toMachines) &&
+      !same(policy(all, gatewayName).egress.at(-1), toMachines),
   },
   'monitoring.serviceMonitors': {
     value: true,

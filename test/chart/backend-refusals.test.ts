@@ -2,10 +2,12 @@
 import { expect, test } from 'bun:test'
 import { unlessMissing } from '@privatemode/service/testing'
 import { backend, chat } from './backend-values.ts'
+import { merge } from './effects.ts'
 import { minimal } from './proxy-config-effects.ts'
 import {
   chartFolder,
   find,
+  type KubernetesObject,
   render,
   renderNotes,
   renderObjects,
@@ -63,11 +65,37 @@ const refusals: readonly [Values, string][] = [
   ],
   [withValue(backend, 'monitoring.from', [{ podSelector: {} }]), 'monitoring.from has no effect'],
   [withValue(backend, 'gateway.portal.softwareRoot', 'x'), 'softwareRoot'],
+  [
+    { ...backend, workerMetrics: { enabled: false }, workers: [{ ...chat, autoscaling }] },
+    'autoscaling needs workerMetrics.enabled',
+  ],
+  [
+    withValue(backend, 'gateway.autoscaling.minReplicas', 11),
+    'minReplicas is 11, more than gateway.autoscaling.maxReplicas, 10',
+  ],
+  [
+    { ...backend, workers: [{ ...chat, autoscaling: { ...autoscaling, minReplicas: 5 } }] },
+    'autoscaling.minReplicas 5, more than its maxReplicas, 4',
+  ],
+  [withValue(backend, 'workerMetrics.port', 8095), 'workerMetrics.port is 8095, which is taken'],
+  [withValue(backend, 'workerMetrics.port', 8000), 'workerMetrics.port is 8000, which is taken'],
+  [withValue(backend, 'gateway.limits.maxRequests', 0), '/gateway/limits/maxRequests'],
+  [withValue(backend, 'gateway.limits.keySharePercent', 500), '/gateway/limits/keySharePercent'],
+  [
+    { ...backend, workers: [{ ...chat, flags: { intelPcsUrl: 'pccs:8081' } }] },
+    '/workers/0/flags/intelPcsUrl',
+  ],
+  ...['@weekly', 'daily', '0 3 * *', '0 3 * * Monday', 'MON 3 * * *'].map(
+    (schedule): [Values, string] => [
+      withValue(backend, 'manifestRefresh.schedule', schedule),
+      '/manifestRefresh/schedule',
+    ],
+  ),
 ]
 
 unlessMissing(withoutHelm).describe('the chart of the backend refuses', () => {
-  for (const [values, said] of refusals) {
-    test(said, () => expect(messageOf(values)).toContain(said))
+  for (const [index, [values, said]] of refusals.entries()) {
+    test(`${index}: ${said}`, () => expect(messageOf(values)).toContain(said))
   }
 })
 
@@ -98,6 +126,36 @@ unlessMissing(withoutHelm).test(
     expect(plain).toContain('Proxies refuse plain http')
   },
 )
+
+unlessMissing(withoutHelm).test(
+  'the log may be signed on every schedule that a CronJob has',
+  () => {
+    for (const schedule of [
+      '@daily',
+      '@hourly',
+      '@every 6h',
+      '0 3 * * MON',
+      '0 0 1 JAN-JUN,OCT ?',
+    ]) {
+      const set = withValue(backend, 'manifestRefresh.schedule', schedule)
+      expect({ schedule, said: messageOf(set) }).toEqual({ schedule, said: 'rendered' })
+    }
+  },
+)
+
+unlessMissing(withoutHelm).test(
+  'where the service has another port than its pods, the notes say what the proxy’s policy needs',
+  () => {
+    expect(renderNotes(chart, backend)).not.toContain('extraEgress')
+    const told = renderNotes(chart, withValue(backend, 'gateway.service.port', 443))
+    const values = Bun.YAML.parse(/^ {2}config:\n( {2}.*\n)+/m.exec(told)?.[0] ?? '') as Values
+    const rules = renderObjects(chartFolder('chart'), merge(minimal, values))
+    const { egress } = find(rules, 'NetworkPolicy').spec
+    expect(egress.flatMap((rule: KubernetesObject) => rule.ports).map(portOf)).toContain(8090)
+  },
+)
+
+const portOf = ({ port }: KubernetesObject) => port
 
 unlessMissing(withoutHelm).test('the notes say what the portal still lacks', () => {
   const told = renderNotes(chart, backend)

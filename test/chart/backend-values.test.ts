@@ -46,7 +46,12 @@ unlessMissing(withoutHelm).describe('every value of the backend’s chart has it
 
   test('no value of values.yaml is missing from this list', () => {
     const defaults = Bun.YAML.parse(readFileSync(join(chart, 'values.yaml'), 'utf8'))
-    const paths = leaves(defaults as Values, ['gateway.resources'])
+    const paths = leaves(
+      defaults as Values,
+      ['gateway', 'migrations', 'manifestHost', 'manifestRefresh'].map(
+        (part) => `${part}.resources`,
+      ),
+    )
     expect(paths.sort()).toEqual(Object.keys(effects).sort())
   })
 })

@@ -127,6 +127,12 @@ export const gatewayEffects: { readonly [path: string]: Effect } = {
       gatewayHas('--drainMs=90000')(all) &&
       gateway(all).terminationGracePeriodSeconds === 105,
   },
+  'gateway.extraEnv': {
+    value: [{ name: 'https_proxy', value: 'http://proxy.internal:3128' }],
+    holds: (all) =>
+      gateway(all).containers[0].env[0].name === 'https_proxy' &&
+      policy(all, gatewayName).egress.at(-1).ports[0].port === 3128,
+  },
   'gateway.service.type': {
     value: 'LoadBalancer',
     holds: (all) => service(all).spec.type === 'LoadBalancer',

@@ -90,6 +90,10 @@ export const workerEffects: { readonly [name: string]: WorkerEffect } = {
         .map(workerHas)
         .every((isSet) => isSet(all)) && pod(all).terminationGracePeriodSeconds === 110,
   },
+  extraEnv: {
+    value: [{ name: 'no_proxy', value: '.svc.cluster.local' }],
+    holds: (all) => worker(all).env[1]?.name === 'no_proxy',
+  },
   securityContext: {
     value: { runAsUser: 0 },
     holds: (all) => same(worker(all).securityContext, { runAsUser: 0 }),
@@ -123,7 +127,10 @@ export const workerEffects: { readonly [name: string]: WorkerEffect } = {
         deployment(all).spec.strategy.type === 'RollingUpdate' &&
         spec.scaleTargetRef.name === 'privatemode-worker-chat-demo' &&
         same([spec.minReplicaCount, spec.maxReplicaCount], [2, 6]) &&
-        spec.triggers[0].metadata.serverAddress === 'http://prometheus:9090'
+        spec.triggers[0].metadata.serverAddress === 'http://prometheus:9090' &&
+        // What Prometheus reads for it.
+        find(all, 'NetworkPolicy', 'privatemode-worker-chat-demo').spec.ingress[1].ports[0].port ===
+          9095
       )
     },
   },

@@ -24,8 +24,25 @@
 {{- if and $values.monitoring.serviceMonitors (not $values.gateway.metrics.enabled) -}}
 {{- fail "monitoring.serviceMonitors needs gateway.metrics.enabled: there would be nothing to read" -}}
 {{- end -}}
-{{- if and $values.monitoring.from (not (and $values.monitoring.serviceMonitors $values.workerMetrics.enabled)) -}}
-{{- fail "monitoring.from has no effect without monitoring.serviceMonitors and workerMetrics.enabled" -}}
+{{- with $values.gateway.autoscaling -}}
+{{- if and .enabled (gt (int .minReplicas) (int .maxReplicas)) -}}
+{{- fail (printf "gateway.autoscaling.minReplicas is %d, more than gateway.autoscaling.maxReplicas, %d" (int .minReplicas) (int .maxReplicas)) -}}
+{{- end -}}
+{{- end -}}
+{{- if and $values.workerMetrics.enabled (has (int $values.workerMetrics.port) (list 8095 8000)) -}}
+{{- fail (printf "workerMetrics.port is %d, which is taken in a worker's pod: the worker listens on 8095, vLLM on 8000" (int $values.workerMetrics.port)) -}}
+{{- end -}}
+{{- $isScraped := $values.monitoring.serviceMonitors -}}
+{{- range $values.workers -}}
+{{- if .autoscaling -}}
+{{- $isScraped = true -}}
+{{- if not $values.workerMetrics.enabled -}}
+{{- fail (printf "worker %s scales by what Prometheus reads from the workers: autoscaling needs workerMetrics.enabled" .name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if and $values.monitoring.from (not (and $isScraped $values.workerMetrics.enabled)) -}}
+{{- fail "monitoring.from has no effect without workerMetrics.enabled and monitoring.serviceMonitors, or autoscaling of a worker" -}}
 {{- end -}}
 {{- $refresh := $values.manifestRefresh -}}
 {{- if and (or $refresh.volumeClaimName $refresh.witnessSecretName $refresh.manifestConfigMapName) (not $refresh.secretName) -}}
@@ -50,6 +67,11 @@
 {{- end -}}
 {{- if and .autoscaling (hasKey . "replicas") -}}
 {{- fail (printf "worker %s has both replicas and autoscaling; keep one" .name) -}}
+{{- end -}}
+{{- with .autoscaling -}}
+{{- if gt (int (.minReplicas | default 1)) (int .maxReplicas) -}}
+{{- fail (printf "worker %s has autoscaling.minReplicas %d, more than its maxReplicas, %d" $.name (int .minReplicas) (int .maxReplicas)) -}}
+{{- end -}}
 {{- end -}}
 {{- if and .attestGpus (lt (int (dig "gpus" 1 .)) 1) -}}
 {{- fail (printf "worker %s has no GPU to attest" .name) -}}

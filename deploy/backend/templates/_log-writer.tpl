@@ -27,6 +27,8 @@ containers:
       {{- end }}
     securityContext:
       {{- include "backend.containerSecurity" $root | nindent 6 }}
+    resources:
+      {{- toYaml $refresh.resources | nindent 6 }}
     volumeMounts:
       - name: manifest-log
         mountPath: /manifest-log

@@ -92,3 +92,56 @@ capabilities:
       port: {{ . }}
     {{- end }}
 {{- end -}}
+
+{{/* (list root ports): to any address outside, on these ports, which are separated by spaces. */}}
+{{- define "backend.egressToPorts" -}}
+{{- $root := index . 0 -}}
+- ports:
+    {{- range (index . 1 | splitList " " | uniq) }}
+    - protocol: TCP
+      port: {{ . }}
+    {{- end }}
+  to:
+    {{- range $root.Values.networkPolicy.egressCIDRs }}
+    - ipBlock:
+        cidr: {{ . | quote }}
+    {{- end }}
+{{- end -}}
+
+{{/* Ports of the identity provider, and of what the gateway's environment names; empty without any. */}}
+{{- define "backend.gatewayPorts" -}}
+{{- $ports := include "backend.envPorts" .Values.gateway.extraEnv | fromJsonArray -}}
+{{- with .Values.gateway.oidc.issuer -}}
+{{- $ports = prepend $ports (include "backend.portOf" .) -}}
+{{- end -}}
+{{- join " " $ports -}}
+{{- end -}}
+
+{{/* Ports of the vendors' services, or of mirrors in their place, and of what a worker's environment names. */}}
+{{- define "backend.workerPorts" -}}
+{{- $ports := list "443" -}}
+{{- range $flag, $value := .flags -}}
+{{- if has $flag (list "amdKdsUrl" "intelPcsUrl" "intelRootCrlUrl" "nvidiaRimUrl" "nvidiaOcspUrl") -}}
+{{- $ports = append $ports (include "backend.portOf" $value) -}}
+{{- end -}}
+{{- end -}}
+{{- join " " (concat $ports (include "backend.envPorts" .extraEnv | fromJsonArray)) -}}
+{{- end -}}
+
+{{/* Ports of an https_proxy and of a collector of traces. */}}
+{{- define "backend.envPorts" -}}
+{{- $ports := list -}}
+{{- range . -}}
+{{- if and (has (lower .name) (list "https_proxy" "otel_exporter_otlp_endpoint" "otel_exporter_otlp_traces_endpoint")) .value -}}
+{{- $ports = append $ports (include "backend.portOf" (ternary .value (printf "http://%s" .value) (contains "://" .value))) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $ports -}}
+{{- end -}}
+
+{{/* The port of a URL; where none is written, 80 with http, otherwise 443. */}}
+{{- define "backend.portOf" -}}
+{{- $authority := regexReplaceAll "^[a-z]+://([^/]*@)?" . "" | regexFind "^[^/?#]*" -}}
+{{- $port := regexFind ":[0-9]+$" $authority | trimPrefix ":" -}}
+{{- $port | default (ternary "80" "443" (hasPrefix "http://" .)) -}}
+{{- end -}}

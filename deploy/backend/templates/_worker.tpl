@@ -39,6 +39,9 @@ containers:
         valueFrom:
           fieldRef:
             fieldPath: status.podIP
+      {{- with $worker.extraEnv }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
     ports:
       - name: http
         containerPort: 8095
@@ -46,13 +49,18 @@ containers:
       - name: metrics
         containerPort: {{ int $root.Values.workerMetrics.port }}
       {{- end }}
+    # The worker listens once the model server has answered: flags.engineWaitSeconds, and five minutes for its first checks.
+    startupProbe:
+      httpGet:
+        path: /health
+        port: http
+      periodSeconds: 5
+      failureThreshold: {{ div (add (int (dig "engineWaitSeconds" 0 ($worker.flags | default dict))) 300) 5 }}
     livenessProbe:
       httpGet:
         path: /health
         port: http
       periodSeconds: 10
-      # The worker asks the model server for its models before it listens.
-      initialDelaySeconds: 60
     readinessProbe:
       httpGet:
         path: /health
@@ -83,6 +91,10 @@ containers:
         mountPath: /etc/privatemode/identity
         readOnly: true
       {{- end }}
+      {{- with dig "collateralFolder" "" ($worker.flags | default dict) }}
+      - name: collateral
+        mountPath: {{ . | quote }}
+      {{- end }}
       {{- if $worker.mountTsm }}
       # Not below /sys: that is a sysfs of the container's own, in which no runtime can create a mount point.
       - name: tsm
@@ -101,6 +113,12 @@ volumes:
     hostPath:
       path: /sys/kernel/config/tsm
       type: Directory
+  {{- end }}
+  {{- if dig "collateralFolder" "" ($worker.flags | default dict) }}
+  # It outlives the worker's container, not its pod.
+  - name: collateral
+    emptyDir:
+      sizeLimit: 64Mi
   {{- end }}
   {{- include "backend.vllmVolumes" $worker | nindent 2 }}
 {{- include "backend.scheduling" $worker }}
