@@ -487,8 +487,9 @@ function fail(): never {
 
 type Change = (launch: VirtualMachine) => Promise<VirtualMachine>
 
-const refused = (name: string, launch: VirtualMachine, because: RegExp, change: Change) =>
-  stopped(`${name} is refused`, launch, because, change)
+function refused(name: string, launch: VirtualMachine, because: RegExp, change: Change) {
+  return stopped(`${name} is refused`, launch, because, change)
+}
 
 /** The machine must be gone without its worker ever being ready, and say why: otherwise, one that crashed would pass. */
 async function stopped(
