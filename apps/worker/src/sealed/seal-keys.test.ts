@@ -68,3 +68,11 @@ test('sessions of discarded keys are not kept', async () => {
   keys.forget()
   expect(keys.findSecret(sealKeyId, encapsulation(6))).toBeUndefined()
 })
+
+test('a session that opens while its key is forgotten opens nothing', async () => {
+  const others = new SealKeys(statementFacts, () => new Date())
+  const id = new Uint8Array(Buffer.from((await others.current()).id, 'hex'))
+  const opening = others.findSecret(id, encapsulation(1))
+  others.forget()
+  expect(await opening).toBeUndefined()
+})

@@ -47,7 +47,7 @@ export class SealKeys {
   #sessions = new Map<string, Bytes>()
   #idleSessions = new Map<string, Bytes>()
   #sessionsSince = 0
-  readonly #opening = new Map<string, Promise<Bytes>>()
+  readonly #opening = new Map<string, Promise<Bytes | undefined>>()
 
   /** Caches at most this many decapsulation results. */
   constructor(facts: StatementFacts, now: () => Date, maxSessions = 20_000) {
@@ -106,15 +106,16 @@ export class SealKeys {
     const name = createHash('sha256').update(sealKeyId).update(encapsulation).digest('latin1')
     const known = this.#recall(name)
     if (known !== undefined) return known
-    const opening = this.#opening.get(name) ?? this.#open(key, name, encapsulation)
-    return opening
+    return this.#opening.get(name) ?? this.#open(key, name, encapsulation)
   }
 
-  #open(key: HeldKey, name: string, encapsulation: Bytes): Promise<Bytes> {
+  #open(key: HeldKey, name: string, encapsulation: Bytes): Promise<Bytes | undefined> {
     const opening = key.pair
       .openSession(encapsulation, key.statementDigest)
       .then((secret) => {
-        if (this.#keys.includes(key)) this.#remember(name, secret)
+        // Forgotten meanwhile: what was sealed to it may have been answered before.
+        if (!this.#keys.includes(key)) return undefined
+        this.#remember(name, secret)
         return secret
       })
       .finally(() => this.#opening.delete(name))
