@@ -146,6 +146,21 @@ test('when bodies fill the memory, the largest one still arriving is refused', a
   expect(await again.until((text) => text.includes('bytes'))).toContain('450000 bytes')
 })
 
+test('what a body takes once it is decoded counts, and is refused if there is no room', () => {
+  const memory = new BodyMemory(1000)
+  const bodyOf = () => new RequestBody(0, () => {}, memory)
+  const first = bodyOf()
+  first.reserve(800)
+  expect(memory.heldBytes).toBe(800)
+  const second = bodyOf()
+  expect(() => second.reserve(300)).toThrow('too many large requests at once')
+  expect(memory.heldBytes).toBe(800)
+  first.release()
+  expect(memory.heldBytes).toBe(0)
+  bodyOf().reserve(300)
+  expect(memory.heldBytes).toBe(300)
+})
+
 test('every body releases its memory, however it ends', async () => {
   const memory = new BodyMemory(1000)
   const bytes = Buffer.alloc(100)

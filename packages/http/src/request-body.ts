@@ -130,6 +130,13 @@ export class RequestBody {
     return whole
   }
 
+  /** It takes this much more memory, because it is decoded; throws if there is none. */
+  reserve(bytes: number): void {
+    this.#hold(bytes)
+    this.#memory?.complete(this)
+    if (this.#failure !== undefined) throw this.#failure
+  }
+
   stream(sink: BodySink): void {
     this.#taker = { kind: 'stream', sink }
     const parts = this.#parts

@@ -4,23 +4,46 @@
  */
 import { ServiceError } from './service-error.ts'
 
-/** The decoded body; returned synchronously and unchanged if it was not encoded. */
+/**
+ * The decoded body; returned synchronously and unchanged if it was not encoded. `reserve` is called
+ * before memory is used for it, and throws if there is none.
+ */
 export function decodeBody<Body extends Uint8Array>(
   body: Body,
   encoding: string | null | undefined,
   limitBytes: number,
+  reserve: (bytes: number) => void = () => {},
 ): Body | Promise<Uint8Array<ArrayBuffer>> {
   if (encoding === null || encoding === undefined) return body
   switch (encoding.toLowerCase()) {
     case 'identity':
       return body
     case 'gzip':
-      return gunzipWithin(body, limitBytes)
+      return decodeGzip(body, limitBytes, reserve)
   }
   throw new ServiceError(
     'body_encoding_unsupported',
     'the request body has a content-encoding other than gzip; send it plain or as gzip',
   )
+}
+
+/** A body says at its end how long it is decoded; only one that lies, or has several parts, needs more. */
+async function decodeGzip(
+  body: Uint8Array,
+  limitBytes: number,
+  reserve: (bytes: number) => void,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const declared = body.length < 4 ? 0 : Buffer.from(body.subarray(-4)).readUInt32LE()
+  const expected = Math.min(limitBytes, Math.max(1, declared))
+  reserve(expected)
+  try {
+    return await gunzipWithin(body, expected)
+  } catch (error) {
+    const isLonger = error instanceof ServiceError && error.code === 'body_too_large'
+    if (!isLonger || expected === limitBytes) throw error
+    reserve(limitBytes - expected)
+    return gunzipWithin(body, limitBytes)
+  }
 }
 
 async function gunzipWithin(

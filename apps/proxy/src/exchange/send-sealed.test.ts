@@ -54,3 +54,33 @@ test('short bodies are sealed at once', async () => {
   const steps = await sealedTogether(1000)
   expect(steps.slice(0, 4)).toEqual(['sealed', 'sealed', 'sealed', 'sealed'])
 })
+
+test('what a compressed body takes once it is decoded is reserved first', async () => {
+  if (chat.kind !== 'found') throw new Error('no such route')
+  const bytes = Buffer.from(Bun.gzipSync(Buffer.alloc(5000, 'x')))
+  const reserved: number[] = []
+  const full = new Error('full')
+  const reserve = (count: number) => {
+    reserved.push(count)
+    throw full
+  }
+  const fields = new Map([
+    ['content-encoding', 'gzip'],
+    ['authorization', 'Bearer key'],
+  ])
+  const exchange = {
+    head: { fields },
+    body: { whole: () => ({ bytes, start: 0, end: bytes.length }), reserve },
+    invite: () => {},
+  }
+  const { promise, resolve } = Promise.withResolvers<unknown>()
+  sendSealed(
+    { bodyLimitBytes: 1e6 } as unknown as App,
+    exchange as unknown as HttpExchange,
+    chat.route,
+    new RequestRecord('r', 'POST', chat.route.path),
+    resolve,
+  )
+  expect(await promise).toBe(full)
+  expect(reserved).toEqual([5000])
+})

@@ -26,13 +26,15 @@ export function sendSealed(
   const scanner = new BodyScanner()
   // A compressed body can be scanned only once it is decoded.
   const scan = (received: Uint8Array) => scanner.push(received)
+  // What it takes decoded counts as well: a few kilobytes may become the longest body allowed.
+  const reserve = (bytes: number) => exchange.body.reserve(bytes)
   const wholeBody = exchange.body.whole(limitBytes, encoding === undefined ? scan : undefined)
   exchange.invite()
   whenReady(
     wholeBody,
     (span) =>
       whenReady(
-        decodeBody(viewOf(span) as Uint8Array<ArrayBuffer>, encoding, limitBytes),
+        decodeBody(viewOf(span) as Uint8Array<ArrayBuffer>, encoding, limitBytes, reserve),
         (body) => whenReady(turnFor(body, apiKey), () => sealAndSend(body), answerError),
         answerError,
       ),
