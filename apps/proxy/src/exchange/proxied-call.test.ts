@@ -4,6 +4,7 @@ import { ApiError } from '@privatemode/protocol/api'
 import type { App } from '../app-state.ts'
 import { RequestRecord } from '../inbound/request-record.ts'
 import { ProxiedCall } from './proxied-call.ts'
+import { type ShapedLeg, shapedLeg } from './shaped-leg.ts'
 
 const rangeOf = (text: string): ByteRange => {
   const bytes = Buffer.from(text)
@@ -111,5 +112,48 @@ describe.each(['forged', 'truncated'] as const)('padding that is %s in the same 
 
   test('takes nothing from a stream', async () => {
     expect(await answerDespite(attack, true)).toBe('data: all of it\n\n(end)')
+  })
+})
+
+test('a stream that begins before its answer logs the id that the client has, and nothing it wrote', async () => {
+  const begun = Promise.withResolvers<string>()
+  const exchange = {
+    begun: false,
+    beginChunks(head: string) {
+      exchange.begun = true
+      begun.resolve(head)
+      return true
+    },
+    writeChunk: () => true,
+  }
+  const sealing = Promise.withResolvers<unknown>()
+  const sent = Promise.withResolvers<void>()
+  const leg = { ...(shapedLeg('default') as ShapedLeg), beginAfterMs: 0 }
+  const send = () => sent.resolve()
+  const app = {
+    ...{ leg, shape: 'default', heartbeats: unheeded, answers: unheeded },
+    ...{ log: unheeded, metrics: unheeded, formatMessage: () => undefined },
+    client: { begin: () => ({ prepare: () => sealing.promise }) },
+    backend: { take: () => ({ abandon: () => {}, send }) },
+  }
+  const record = new RequestRecord('first', 'POST', '/v1/chat/completions')
+  new ProxiedCall({
+    app: app as unknown as App,
+    exchange: exchange as unknown as HttpExchange,
+    dialect: 'openai',
+    record,
+    call: {
+      ...{ path: '/v1/chat/completions', model: 'words of a client', stream: true, apiKey: 'k' },
+      body: new Uint8Array(8),
+    },
+    answerError: () => {},
+  }).start()
+  expect(await begun.promise).toContain('x-request-id: first\r\n')
+  sealing.resolve({ requestId: 'second', request: { next: () => undefined } })
+  await sent.promise
+  const { requestId, sealedRequestId, model } = record
+  expect({ requestId, sealedRequestId, model }).toEqual({
+    ...{ requestId: 'first', sealedRequestId: 'second' },
+    model: undefined,
   })
 })

@@ -116,7 +116,9 @@ export class ProxiedCall implements AnswerSink {
     if (this.#over) return
     const { app, record } = this.#parts
     this.#sealed = sealed
-    record.requestId = sealed.requestId
+    // A stream that has begun keeps the id that its client has.
+    if (this.#writer === undefined) record.requestId = sealed.requestId
+    else record.sealedRequestId = sealed.requestId
     whenReady(
       app.backend.take(),
       (connection) => {
@@ -204,6 +206,7 @@ export class ProxiedCall implements AnswerSink {
 
   #takeHead(status: number, headers: Readonly<Record<string, string>>): void {
     this.#hasHead = true
+    this.#parts.record.model = this.#parts.call.model
     if (this.#writer === undefined) this.#begin(status, headers)
     else if (status !== 200) {
       this.#parts.record.status = status
@@ -222,7 +225,6 @@ export class ProxiedCall implements AnswerSink {
     clearTimeout(this.#beginning)
     const { app, record, call, exchange, dialect } = this.#parts
     record.status = status
-    record.model = call.model
     const headers = pickInward(given)
     headers['x-request-id'] = record.requestId
     headers['request-id'] = record.requestId

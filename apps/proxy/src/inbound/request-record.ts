@@ -5,6 +5,8 @@ import type { DumpedRequest } from './dump-requests.ts'
 
 export class RequestRecord {
   requestId: string
+  /** The id that gateway and worker know, if the client had another before. */
+  sealedRequestId: string | undefined
   readonly method: string
   /** A path of the route table or one of ours; any other path is not recorded as received. */
   readonly route: string
@@ -39,6 +41,7 @@ export class RequestRecord {
     metrics.bytes(this.bytesIn, this.bytesOut)
     const fields = {
       requestId: this.requestId,
+      sealedRequestId: this.sealedRequestId,
       method: this.method,
       route: this.route,
       model: this.model,

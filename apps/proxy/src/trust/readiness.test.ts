@@ -58,3 +58,18 @@ test('a proxy that is not ready reports why the last attempt failed, and a ready
     ...readReadiness({ verification: () => known }, false, false, undefined, at),
   })
 })
+
+test('without its own key, refused workers do not keep clients away who could verify them', () => {
+  const refusal = {
+    worker_id: 'w_1',
+    code: 'unreachable',
+    reason: 'no answer',
+    checks: [],
+  } as const
+  const verification = { manifest, workers: [], refused: [refusal] }
+  const read = (hasOwnKey: boolean) =>
+    readReadiness({ verification: () => verification }, hasOwnKey, false, undefined, at)
+  expect(read(true)).toMatchObject({ ready: false, reason: 'no verified worker' })
+  expect(read(false)).toMatchObject({ ready: true, verified_workers: 0 })
+  expect(read(false).reason).toContain('workers refused')
+})

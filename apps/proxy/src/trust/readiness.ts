@@ -52,9 +52,11 @@ export function readReadiness(
     return { ready: false, reason: 'manifest out of date', ...state }
   }
   if (verified > 0) return { ready: true, reason: 'backend verified', ...withoutCause(state) }
-  // Without its own key, the proxy contacts the backend with the first client's.
-  if (!hasOwnKey && refused.length === 0) {
-    return { ready: true, reason: 'manifest verified, no client yet', ...withoutCause(state) }
+  // Without its own key, the proxy contacts the backend with its clients' keys alone. If an outage
+  // made it unready, a load balancer would send no client that could end that.
+  if (!hasOwnKey) {
+    const clients = refused.length === 0 ? 'no client yet' : 'workers refused to the last client'
+    return { ready: true, reason: `manifest verified, ${clients}`, ...withoutCause(state) }
   }
   return { ready: false, reason: 'no verified worker', ...state }
 }
