@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect } from 'bun:test'
 import { mkdtempSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createTestAuthority, unlessMissing } from '@privatemode/service/testing'
+import { createTestAuthority, freePorts, unlessMissing } from '@privatemode/service/testing'
 import { childrenOf, isAlive } from './child-processes.ts'
 import { openSockets } from './open-sockets.ts'
 import { type ProxyProcess, runProxy, startProxy, systemArgs } from './proxy-process.ts'
@@ -120,6 +120,19 @@ onLinux(
     await proxy.stop()
   },
   240_000,
+)
+
+onLinux(
+  'a proxy that is told to stop while it starts ends as one that is told later',
+  async () => {
+    const [port = 0] = freePorts(1)
+    const proxy = await startProxy(scripted.system, { args, port, cold: true })
+    await until(() => childrenOf(proxy.pid).length > 0)
+    proxy.signal('SIGTERM')
+    expect(await proxy.exited).toBe(0)
+    expect(proxy.log()).not.toContain('error:')
+  },
+  120_000,
 )
 
 onLinux(

@@ -2,7 +2,7 @@
  * Claims a home directory for one stack, so that a second start cannot overwrite what the first one
  * uses.
  */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import type { Home } from './home.ts'
 import { StackError } from './stack-error.ts'
 
@@ -29,14 +29,30 @@ export function claimHome(home: Home, url: string): () => void {
       }
     }
     const other = readClaim(path)
-    if (other !== undefined && startOf(other.pid) === other.started) {
+    if (isRunning(other)) {
       throw new StackError(
         'already_running',
         `already running at ${other.url} (process ${other.pid}) with ${home.path}; stop it there with Ctrl-C, or choose another directory with --home`,
       )
     }
-    rmSync(path, { force: true }) // left behind by a stack that was killed
+    discard(path) // left behind by a stack that was killed
   }
+}
+
+/** Of two starts that discard the same claim, the second must not take the first one's new claim. */
+function discard(path: string): void {
+  const aside = `${path}.${process.pid}`
+  try {
+    renameSync(path, aside)
+    if (isRunning(readClaim(aside))) linkSync(aside, path)
+  } catch {
+    // it is gone, or there is another one: who has it shows at the next try
+  }
+  rmSync(aside, { force: true })
+}
+
+function isRunning(claim: Claim | undefined): claim is Claim {
+  return claim !== undefined && startOf(claim.pid) === claim.started
 }
 
 function readClaim(path: string): Claim | undefined {

@@ -25,7 +25,8 @@ const { appendFileSync, existsSync, readFileSync } = require('node:fs')
 const args = process.argv.slice(2)
 const named = [...args, process.env.OPENCODE_CONFIG ?? ''].filter((path) => /\\.(json|yaml)$/.test(path) && existsSync(path))
 appendFileSync(${JSON.stringify(record)}, JSON.stringify({ args, env: process.env, files: named.map((path) => readFileSync(path, 'utf8')) }) + '\\n')
-process.exit(args.includes('fail') ? 7 : 0)
+if (args.includes('wait')) setInterval(() => {}, 1000)
+else process.exit(args.includes('fail') ? 7 : 0)
 `
 for (const name of ['claude', 'codex', 'opencode', 'cline', 'cn', 'aider']) {
   writeFileSync(join(bin, name), program)
@@ -97,6 +98,17 @@ test('a short context causes a warning, and an unknown model is refused', async 
   expect(error).toMatchObject({ code: 'model_unknown' })
 })
 
+test('a request to end is passed on to the agent, and its folder goes with it', async () => {
+  const ending = launch('opencode', ['--', 'wait'])
+  while (!existsSync(record)) await Bun.sleep(5)
+  process.emit('SIGTERM', 'SIGTERM')
+  const { code, seen } = await ending
+  expect(code).toBe(143)
+  const own = JSON.stringify(seen).match(/[^"]*privatemode-agent-\w+/)?.[0] ?? ''
+  expect(own).toContain('privatemode-agent-')
+  expect(existsSync(own)).toBe(false)
+})
+
 test('if an agent is not installed, the error names the command that installs it', async () => {
   const { code, said } = await launch('aider', [], { PATH: join(folder, 'empty') })
   expect(code).toBe(127)
@@ -109,7 +121,9 @@ test('without a running proxy, one is started with the given flags and stops wit
   const stand = join(folder, 'stand-in.ts')
   writeFileSync(
     stand,
-    `require('node:fs').writeFileSync(${JSON.stringify(pidFile)}, String(process.pid))
+    `const { readFileSync, writeFileSync } = require('node:fs')
+    const group = process.platform === 'linux' ? readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1).split(' ')[2] : process.pid
+    writeFileSync(${JSON.stringify(pidFile)}, process.pid + ' ' + group)
     Bun.serve({ hostname: '127.0.0.1', port: ${port}, fetch: () => Response.json({ ready: true, data: ${JSON.stringify(models)} }) })`,
   )
   const flags = [
@@ -130,7 +144,9 @@ test('without a running proxy, one is started with the given flags and stops wit
   writeFileSync(manifest, '{}')
   const args = [...flags.slice(0, 2), '--manifestPath', manifest, ...flags.slice(4)]
   expect(await runAgent({ ...run, args })).toBe(0)
-  const pid = Number(readFileSync(pidFile, 'utf8'))
+  // Of a group of its own: Ctrl-C is for the agent.
+  const [pid, group] = readFileSync(pidFile, 'utf8').split(' ').map(Number) as [number, number]
+  expect(group).toBe(pid)
   expect(() => process.kill(pid, 0)).toThrow()
 })
 

@@ -138,6 +138,8 @@ function startProxy(command: readonly string[], env: NodeJS.ProcessEnv) {
     stdin: 'ignore',
     stdout: 'ignore',
     stderr: 'inherit',
+    // Ctrl-C is for the agent, which may go on after it.
+    detached: true,
   })
 }
 
@@ -188,10 +190,12 @@ async function run(command: readonly string[], env: NodeJS.ProcessEnv): Promise<
   const child = Bun.spawn([...command], { env, stdio: ['inherit', 'inherit', 'inherit'] })
   // Ctrl-C reaches the agent by itself, which may handle it in its own way.
   const ignore = () => {}
-  process.on('SIGINT', ignore)
+  const pass = (signal: NodeJS.Signals) => child.kill(signal)
+  const handlers = { SIGINT: ignore, SIGTERM: pass, SIGHUP: pass }
+  for (const [signal, handler] of Object.entries(handlers)) process.on(signal, handler)
   try {
     return await child.exited
   } finally {
-    process.off('SIGINT', ignore)
+    for (const [signal, handler] of Object.entries(handlers)) process.off(signal, handler)
   }
 }

@@ -14,6 +14,7 @@ import { ServingProcesses } from './serving-processes.ts'
 
 export async function supervise(settings: Settings): Promise<void> {
   const log = createLog({ ...settings.log, sharedOutput: true })
+  let isStopping = false
   try {
     if (process.platform !== 'linux') {
       throw new ServiceError(
@@ -49,6 +50,7 @@ export async function supervise(settings: Settings): Promise<void> {
         process.exit(code)
       },
       async stop(signal) {
+        isStopping = true
         log.info('stopping: waiting for requests in flight', { signal })
         await serving.stop()
         outbound.close()
@@ -63,6 +65,7 @@ export async function supervise(settings: Settings): Promise<void> {
     warnOfDumps(settings, log)
   } catch (error) {
     log.flush()
+    if (isStopping) return // it was told to stop before it had started
     refuseStart(error)
   }
 }
