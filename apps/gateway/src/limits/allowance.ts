@@ -10,6 +10,14 @@ import type { Queries, Row } from '../state/database.ts'
 
 export type AllowanceKind = 'requests' | 'tokens'
 
+/** Allowance from one of the database's half-second slots. */
+export type Share = {
+  readonly subject: string
+  readonly kind: AllowanceKind
+  readonly slot: number
+  readonly amount: number
+}
+
 export type AllowanceOptions = {
   readonly database: Queries
   /** Monotonic milliseconds. */
@@ -20,7 +28,7 @@ export type AllowanceOptions = {
 
 type Waiter = {
   readonly amount: number
-  readonly resolve: (taken: boolean) => void
+  readonly resolve: (taken: readonly Share[] | undefined) => void
   readonly reject: (error: unknown) => void
 }
 type Portion = { readonly slot: number; left: number }
@@ -43,7 +51,6 @@ export class Allowance {
   #usedMs: number
   #knownUsed = 0
   #retryAtMs = 0
-  #lastSlot: number | null = null
 
   constructor(options: AllowanceOptions) {
     this.#options = options
@@ -70,53 +77,66 @@ export class Allowance {
     return this.#portions.reduce((sum, portion) => sum + portion.left, 0)
   }
 
-  /** Takes an amount, synchronously if available; false or a promise of false if the limit is reached. */
-  take(amount: number, limit: number): boolean | Promise<boolean> {
+  /** Takes an amount, synchronously if available; undefined or a promise of it if the limit is reached. */
+  take(
+    amount: number,
+    limit: number,
+  ): readonly Share[] | undefined | Promise<readonly Share[] | undefined> {
     this.#limit = limit
     const nowMs = this.#options.clock()
     this.#usedMs = nowMs
-    if (this.#waiters.length === 0 && this.#takeLocal(amount)) {
+    const taken = this.#waiters.length === 0 ? this.#takeLocal(amount) : undefined
+    if (taken !== undefined) {
       if (this.#local < this.#portion / 2) this.#ask(0)
-      return true
+      return taken
     }
-    if (nowMs < this.#refusedUntilMs) return false
+    if (nowMs < this.#refusedUntilMs) return undefined
     return new Promise((resolve, reject) => {
       this.#waiters.push({ amount, resolve, reject })
       this.#ask(amount)
     })
   }
 
-  /** Returns an amount that was taken but not used. */
-  putBack(amount: number): void {
-    const newest = this.#portions.at(-1)
-    if (newest !== undefined) newest.left += amount
-    else void this.#adjust(this.#lastSlot, -amount)
+  /**
+   * Makes shares available here again, because their request was refused. Those of a request that
+   * ran go back to the database: it alone knows what the request used instead.
+   */
+  putBack(shares: readonly Share[]): void {
+    for (const { slot, amount } of shares) this.#portions.push({ slot, left: amount })
   }
 
-  /** Called periodically: returns idle allowance. True if this object can be dropped. */
-  async tidy(): Promise<boolean> {
-    if (this.#asking || this.#options.clock() - this.#usedMs < idleMs) return false
-    const portions = this.#portions
-    this.#portions = []
-    for (const { slot, left } of portions) if (left > 0) await this.#adjust(slot, -left)
-    const unused = this.#portions.length === 0 && this.#waiters.length === 0
-    return unused && this.#options.clock() - this.#usedMs > forgetMs
+  /** Gives up allowance that has been idle for a while; the caller returns it to the database. */
+  takeIdle(): Share[] {
+    if (this.#asking || this.#options.clock() - this.#usedMs < idleMs) return []
+    return this.#portions.splice(0).map(({ slot, left }) => this.#share(slot, left))
+  }
+
+  /** Whether this object can be dropped. */
+  get isForgotten(): boolean {
+    const isUnused = this.#portions.length === 0 && this.#waiters.length === 0 && !this.#asking
+    return isUnused && this.#options.clock() - this.#usedMs > forgetMs
   }
 
   get #portion(): number {
     return Math.max(1, Math.floor(this.#limit * portionShare))
   }
 
-  #takeLocal(amount: number): boolean {
-    if (this.#local < amount) return false
+  #takeLocal(amount: number): readonly Share[] | undefined {
+    if (this.#local < amount) return undefined
+    const taken: Share[] = []
     let open = amount
     for (const portion of this.#portions) {
       const part = Math.min(open, portion.left)
+      if (part > 0) taken.push(this.#share(portion.slot, part))
       portion.left -= part
       open -= part
     }
     this.#portions = this.#portions.filter((portion) => portion.left > 0)
-    return true
+    return taken
+  }
+
+  #share(slot: number, amount: number): Share {
+    return { subject: this.subject, kind: this.kind, slot, amount }
   }
 
   /** Requests enough for all waiters, plus a portion in advance if the limit is far away. */
@@ -148,7 +168,6 @@ export class Allowance {
     this.#knownUsed = row.used
     if (row.granted > 0) {
       this.#portions.push({ slot: row.slot, left: row.granted })
-      this.#lastSlot = row.slot
       return true
     }
     const nowMs = this.#options.clock()
@@ -162,25 +181,13 @@ export class Allowance {
     const waiters = this.#waiters
     this.#waiters = []
     for (const [index, waiter] of waiters.entries()) {
-      if (this.#takeLocal(waiter.amount)) waiter.resolve(true)
+      const taken = this.#takeLocal(waiter.amount)
+      if (taken !== undefined) waiter.resolve(taken)
       else if (granted && index > 0) this.#waiters.push(waiter)
-      else waiter.resolve(false)
+      else waiter.resolve(undefined)
     }
     const [next] = this.#waiters
     if (next !== undefined) this.#ask(next.amount)
-  }
-
-  async #adjust(slot: number | null, amount: number): Promise<void> {
-    try {
-      await this.#options.database.query('select adjust_allowance($1, $2, $3, $4)', [
-        this.subject,
-        this.kind,
-        slot,
-        amount,
-      ])
-    } catch {
-      // What could not be returned is free again after a minute.
-    }
   }
 }
 

@@ -3,7 +3,8 @@ import { ApiError } from '@privatemode/protocol/api'
 import type { Caller } from '../keys/key-check.ts'
 import type { Limits } from '../keys/limits.ts'
 import type { Database } from '../state/database.ts'
-import { Allowance, type AllowanceKind } from './allowance.ts'
+import { Allowance, type AllowanceKind, type Share } from './allowance.ts'
+import { AllowanceReturns } from './allowance-returns.ts'
 import { formatLimitFields, LimitError } from './limit-error.ts'
 import { renewHolds, StreamPermits } from './stream-permits.ts'
 import { TokenBooks } from './token-books.ts'
@@ -44,13 +45,20 @@ export type LimitedRequest = {
 const unlimited: Permit = { fields: '', moveTo: () => undefined, end: () => undefined }
 const tidyMs = 250
 const renewEveryTidies = 12
-/** A worker reports within this time; until then the reservation counts in place of the real tokens. */
-const reservationMs = 500
+
+/** What remains to be done for an admission. */
+type Steps = {
+  /** If a later limit refuses the request. */
+  readonly undo: (() => void)[]
+  /** When the request is over. */
+  readonly end: (() => void)[]
+}
 
 export class Limiter {
   readonly #options: LimiterOptions
   readonly #books: TokenBooks
   readonly #reservations: TokenReservations
+  readonly #returns: AllowanceReturns
   readonly #allowances = new Map<string, Allowance>()
   readonly #streams = new Map<string, StreamPermits>()
   readonly #timer: ReturnType<typeof setInterval>
@@ -61,6 +69,7 @@ export class Limiter {
     this.#options = options
     this.#books = new TokenBooks(options)
     this.#reservations = new TokenReservations({ ...options, graceMs: options.usageGraceMs })
+    this.#returns = new AllowanceReturns(options)
     this.#timer = setInterval(() => void this.#tidyOnce(), tidyMs)
   }
 
@@ -86,28 +95,15 @@ export class Limiter {
 
   async #admitLimited(request: LimitedRequest): Promise<Permit> {
     const { caller, path } = request
-    const undo: (() => void)[] = []
+    const steps: Steps = { undo: [], end: [] }
     const shown: Allowance[] = []
     try {
-      for (const [subject, limits] of subjectsOf(caller)) {
-        if (limits.requestsPerMinute !== null) {
-          const allowance = this.#allowance(subject, 'requests')
-          shown.push(allowance)
-          await this.#take(allowance, 1, limits.requestsPerMinute, path)
-          undo.push(() => allowance.putBack(1))
-        }
-      }
-      const kept = undo.splice(0)
-      try {
-        await this.#takeTokens(request, undo, shown)
-        await this.#takeStreams(request, undo)
-        await this.#reserveMonth(request)
-      } catch (error) {
-        undo.push(...kept)
-        throw error
-      }
+      await this.#takeRequests(request, steps, shown)
+      await this.#takeTokens(request, steps, shown)
+      await this.#takeStreams(request, steps)
+      await this.#reserveMonth(request)
     } catch (error) {
-      for (const back of undo) back()
+      for (const undo of steps.undo) undo()
       throw error
     }
     let ended = false
@@ -120,32 +116,45 @@ export class Limiter {
       end: (mayBeReported) => {
         if (ended) return
         ended = true
-        for (const back of undo) back()
+        for (const end of steps.end) end()
         if (hasReserved) this.#reservations.end(admissionId, mayBeReported)
       },
     }
   }
 
-  async #takeTokens(
-    { caller, path, lengthBytes }: LimitedRequest,
-    undo: (() => void)[],
+  async #takeRequests(
+    { caller, path }: LimitedRequest,
+    steps: Steps,
     shown: Allowance[],
   ): Promise<void> {
-    for (const [subject, limits] of subjectsOf(caller)) {
-      const limit = limits.tokensPerMinute
+    for (const [subject, { requestsPerMinute: limit }] of subjectsOf(caller)) {
+      if (limit === null) continue
+      const allowance = this.#allowance(subject, 'requests')
+      shown.push(allowance)
+      const taken = await this.#take(allowance, 1, limit, path)
+      steps.undo.push(() => allowance.putBack(taken))
+    }
+  }
+
+  async #takeTokens(
+    { caller, path, lengthBytes }: LimitedRequest,
+    steps: Steps,
+    shown: Allowance[],
+  ): Promise<void> {
+    for (const [subject, { tokensPerMinute: limit }] of subjectsOf(caller)) {
       if (limit === null) continue
       const estimate = await this.#books.estimate(caller.keyId, lengthBytes)
       const allowance = this.#allowance(subject, 'tokens')
       shown.push(allowance)
       const amount = Math.max(1, Math.min(estimate, limit))
-      await this.#take(allowance, amount, limit, path)
-      undo.push(() => setTimeout(() => allowance.putBack(amount), reservationMs))
+      const taken = await this.#take(allowance, amount, limit, path)
+      steps.undo.push(() => allowance.putBack(taken))
+      steps.end.push(() => this.#returns.later(taken))
     }
   }
 
-  async #takeStreams({ caller, path }: LimitedRequest, undo: (() => void)[]): Promise<void> {
-    for (const [subject, limits] of subjectsOf(caller)) {
-      const limit = limits.concurrentStreams
+  async #takeStreams({ caller, path }: LimitedRequest, steps: Steps): Promise<void> {
+    for (const [subject, { concurrentStreams: limit }] of subjectsOf(caller)) {
       if (limit === null) continue
       const permits = this.#streamPermits(subject)
       if (!(await permits.take(limit))) {
@@ -155,12 +164,20 @@ export class Limiter {
           fields: formatLimitFields(path, []),
         })
       }
-      undo.push(() => permits.putBack())
+      const putBack = () => permits.putBack()
+      steps.undo.push(putBack)
+      steps.end.push(putBack)
     }
   }
 
-  async #take(allowance: Allowance, amount: number, limit: number, path: string): Promise<void> {
-    if (await allowance.take(amount, limit)) return
+  async #take(
+    allowance: Allowance,
+    amount: number,
+    limit: number,
+    path: string,
+  ): Promise<readonly Share[]> {
+    const taken = await allowance.take(amount, limit)
+    if (taken !== undefined) return taken
     throw new LimitError('rate_limit_exceeded', {
       message: `the limit of ${limit} ${allowance.kind} per minute is reached`,
       retryAfterMs: allowance.retryAfterMs,
@@ -223,9 +240,12 @@ export class Limiter {
   }
 
   async #tidy(): Promise<void> {
+    const idle: Share[] = []
     for (const [id, allowance] of this.#allowances) {
-      if (await allowance.tidy()) this.#allowances.delete(id)
+      idle.push(...allowance.takeIdle())
+      if (allowance.isForgotten) this.#allowances.delete(id)
     }
+    await this.#returns.flush(idle)
     for (const permits of this.#streams.values()) {
       if (await permits.tidy()) this.#streams.delete(permits.subject)
     }
