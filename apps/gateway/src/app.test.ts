@@ -194,14 +194,53 @@ test('relayed but unreported requests are booked as lost, until the worker repor
 })
 
 test('a gateway with as many requests as it may have is still healthy, and says so', async () => {
-  const { port } = new URL(gateway.gateway.url)
-  const slow = [await rawClient(Number(port)), await rawClient(Number(port))]
-  const head = 'POST /privatemode/v1/admin/sessions HTTP/1.1\r\nhost: gateway\r\ncontent-length: 80'
-  for (const client of slow) client.send(`${head}\r\n\r\n{`)
-  while ((await get('/')).status !== 503) await Bun.sleep(1)
+  const { secret } = await gateway.createKey()
+  const worker = scriptedWorker('w_full')
+  await gateway.register(worker)
+  const head = [
+    'POST /privatemode/v1/sealed HTTP/1.1',
+    ...['host: gateway', `authorization: Bearer ${secret}`, 'content-length: 80'],
+    ...['content-type: application/privatemode-sealed', 'privatemode-model: test-model'],
+    ...['privatemode-path: /v1/chat/completions', 'privatemode-workers: w_full'],
+  ].join('\r\n')
+  const slow = [await unfinished(head, newId()), await unfinished(head, newId())]
+  expect((await get('/')).status).toBe(503)
   expect((await get('/health')).status).toBe(200)
   const authorization = `Bearer ${metricsToken}`
   expect((await get('/metrics', { headers: { authorization } })).status).toBe(200)
   for (const client of slow) client.close()
   while ((await get('/')).status === 503) await Bun.sleep(1)
+  await worker.stop()
 })
+
+test('bodies that never arrive do not fill the gateway', async () => {
+  const post = (path: string) => `POST ${path} HTTP/1.1\r\nhost: gateway\r\ncontent-length: 1000000`
+  const slow = [
+    await unfinished(post('/privatemode/v1/admin/sessions')),
+    await unfinished(post('/privatemode/v1/workers/w_one/attestation')),
+    await unfinished(post('/')),
+  ]
+  expect((await get('/')).status).toBe(200)
+  for (const client of slow) client.close()
+})
+
+test('without a valid key, a sealed request is refused before its body arrives', async () => {
+  const head = 'POST /privatemode/v1/sealed HTTP/1.1\r\nhost: gateway\r\ncontent-length: 1000000'
+  const unknown = `\r\nauthorization: Bearer pm_${'a'.repeat(8)}_${'a'.repeat(43)}`
+  for (const authorization of ['', unknown, unknown]) {
+    const client = await rawClient(Number(new URL(gateway.gateway.url).port))
+    client.send(`${head}${authorization}\r\nexpect: 100-continue\r\n\r\n`)
+    expect(await client.until((text) => text.includes('\r\n'))).toStartWith('HTTP/1.1 401')
+    client.close()
+  }
+  expect((await get('/')).status).toBe(200)
+})
+
+/** A request without its body, which the gateway is waiting for. */
+async function unfinished(head: string, requestId = '') {
+  const client = await rawClient(Number(new URL(gateway.gateway.url).port))
+  const id = requestId === '' ? '' : `privatemode-request-id: ${requestId}\r\n`
+  client.send(`${head}\r\n${id}expect: 100-continue\r\n\r\n`)
+  expect(await client.until((text) => text.includes('\r\n\r\n'))).toContain('100 Continue')
+  return client
+}

@@ -77,30 +77,47 @@ export function createApp(parts: AppParts): App {
   const fail = (exchange: HttpExchange, error: unknown) => {
     answerError(exchange, error, parts).catch(() => exchange.cut())
   }
+  const enter = (exchange: HttpExchange) => {
+    if (running >= parts.maxRequests && !isProbe(exchange)) {
+      const message = 'too many requests at once'
+      throw new ApiError('overloaded', message, { retryAfterSeconds: 1 })
+    }
+    running++
+  }
   const done = (exchange: HttpExchange, error: unknown) => {
     running--
     if (error !== undefined) fail(exchange, error)
   }
+  // Counts only while it works: a client without a key must not fill the gateway by sending or reading slowly.
+  const answer = async (exchange: HttpExchange, request: Request, peer: string) => {
+    enter(exchange)
+    try {
+      const path = exchange.head.target.split('?', 1)[0] ?? ''
+      const forwardedFor = request.headers.get('x-forwarded-for')
+      const address = clientAddress(peer, forwardedFor, parts.forwardedHops)
+      return await route(request, path, address, parts)
+    } finally {
+      running--
+    }
+  }
   return {
     begin(exchange) {
-      running++
       const { target, method } = exchange.head
-      if (running > parts.maxRequests && !isProbe(exchange)) {
-        const message = 'too many requests at once'
-        done(exchange, new ApiError('overloaded', message, { retryAfterSeconds: 1 }))
-      } else if (target === fleetPaths.sealed && method !== 'OPTIONS') {
-        relaySealed(exchange, parts.relay, done)
-      } else {
-        const path = target.split('?', 1)[0] ?? ''
-        const handler = (request: Request, peer: string) => {
-          const forwardedFor = request.headers.get('x-forwarded-for')
-          return route(request, path, clientAddress(peer, forwardedFor, parts.forwardedHops), parts)
+      if (target === fleetPaths.sealed && method !== 'OPTIONS') {
+        try {
+          enter(exchange)
+        } catch (error) {
+          fail(exchange, error)
+          return
         }
-        serveRequest(exchange, handler, maxBodyBytes).then(
-          () => done(exchange, undefined),
-          (error: unknown) => done(exchange, error ?? new Error('failed without a reason')),
-        )
+        // The key is checked before the body is read.
+        relaySealed(exchange, parts.relay, done)
+        return
       }
+      const handler = (request: Request, peer: string) => answer(exchange, request, peer)
+      serveRequest(exchange, handler, maxBodyBytes).catch((error: unknown) =>
+        fail(exchange, error ?? new Error('failed without a reason')),
+      )
     },
     refuse(exchange, error) {
       fail(exchange, error)
