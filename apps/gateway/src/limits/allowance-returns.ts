@@ -7,6 +7,7 @@
  */
 import type { Queries } from '../state/database.ts'
 import type { Share } from './allowance.ts'
+import { DueQueue } from './due-queue.ts'
 
 export type AllowanceReturnsOptions = {
   readonly database: Queries
@@ -14,33 +15,28 @@ export type AllowanceReturnsOptions = {
   readonly clock: () => number
 }
 
-type Ended = { readonly dueMs: number; readonly shares: readonly Share[] }
-
 /** A worker reports within this time; until then the estimate counts in place of the real tokens. */
 const reportMs = 500
 /** The embedded database runs one statement at a time: none may take long. */
 const maxBatch = 200
 
 export class AllowanceReturns {
-  readonly #options: AllowanceReturnsOptions
-  /** In chronological order. */
-  readonly #ended: Ended[] = []
+  readonly #database: Queries
+  readonly #ended: DueQueue<readonly Share[]>
 
-  constructor(options: AllowanceReturnsOptions) {
-    this.#options = options
+  constructor({ database, clock }: AllowanceReturnsOptions) {
+    this.#database = database
+    this.#ended = new DueQueue(clock, reportMs)
   }
 
   /** Returns what a request took, once its real usage has had time to arrive. */
   later(shares: readonly Share[]): void {
-    this.#ended.push({ dueMs: this.#options.clock() + reportMs, shares })
+    this.#ended.add(shares)
   }
 
   /** Returns idle allowance and what is due. */
   async flush(idle: readonly Share[]): Promise<void> {
-    const nowMs = this.#options.clock()
-    const firstLater = this.#ended.findIndex(({ dueMs }) => dueMs > nowMs)
-    const due = this.#ended.splice(0, firstLater < 0 ? this.#ended.length : firstLater)
-    const sums = sumBySlot([...idle, ...due.flatMap(({ shares }) => shares)])
+    const sums = sumBySlot([...idle, ...this.#ended.takeDue().flat()])
     for (let start = 0; start < sums.length; start += maxBatch) {
       await this.#return(sums.slice(start, start + maxBatch))
     }
@@ -49,7 +45,7 @@ export class AllowanceReturns {
   async #return(shares: readonly Share[]): Promise<void> {
     try {
       // In the same order as usage is charged, so that no two transactions wait for each other.
-      await this.#options.database.query(
+      await this.#database.query(
         `select adjust_allowance(subject, kind, slot, -amount) from (
            select * from jsonb_to_recordset($1::jsonb)
              as r(subject text, kind text, slot bigint, amount bigint)

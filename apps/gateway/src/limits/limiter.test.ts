@@ -245,6 +245,35 @@ test('a request over the limit of its account leaves nothing reserved for its ke
   expect(await reserved(caller.keyId)).toEqual([])
 })
 
+test.each([
+  ['reserve_tokens', { tokensPerMonth: 100 }],
+  ['hold_streams', { concurrentStreams: 1 }],
+] as const)(
+  'a key works again soon after the reply to %s was lost',
+  async (lost, limits) => {
+    let losses = 0
+    const query: Database['query'] = async (sql, values) => {
+      const rows = await database.query(sql, values)
+      if (sql.includes(lost) && losses++ === 0) {
+        throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+      }
+      return rows as never
+    }
+    const limiter = new Limiter({
+      ...{ database: { ...database, query }, clock, gatewayId: 'gw_three' },
+      ...{ usageGraceMs: 60_000, answerTokens: 100 },
+    })
+    const caller = await callerWith(limits)
+    const refusal = await rejection(Promise.resolve(limiter.admit(request(caller))))
+    expect(refusal).toMatchObject({ code: 'overloaded' })
+    const next = await untilAdmitted(limiter, caller)
+    expect(await admit(two, caller)).toBeInstanceOf(LimitError)
+    next.end(false)
+    await limiter.close()
+  },
+  10_000,
+)
+
 function reserved(subject: string) {
   const sql = 'select admission_id, tokens from token_reservations where subject = $1'
   return database.query<{ admission_id: string; tokens: number }>(sql, [subject])

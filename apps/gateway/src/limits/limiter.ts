@@ -247,7 +247,8 @@ export class Limiter {
     }
     await this.#returns.flush(idle)
     for (const permits of this.#streams.values()) {
-      if (await permits.tidy()) this.#streams.delete(permits.subject)
+      await permits.tidy()
+      if (permits.isForgotten) this.#streams.delete(permits.subject)
     }
     await this.#reservations.tidy()
     if (++this.#tidies % renewEveryTidies !== 0) return

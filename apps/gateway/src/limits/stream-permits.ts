@@ -1,5 +1,5 @@
 /** This gateway's share of the concurrent streams of one key or account. */
-import type { Queries, Row } from '../state/database.ts'
+import { lateCommitMs, type Queries, type Row } from '../state/database.ts'
 
 export type StreamPermitsOptions = {
   readonly database: Queries
@@ -37,7 +37,10 @@ export class StreamPermits {
   #held = 0
   #inUse = 0
   #waiters: Waiter[] = []
+  /** One statement at a time, so that they take effect in order. */
   #asking = false
+  /** When to write the count again, after a statement that may or may not have taken effect. */
+  #unsureMs: readonly number[] = []
   #refusedUntilMs = 0
   #usedMs: number
   #limit = 0
@@ -70,16 +73,29 @@ export class StreamPermits {
     this.#refusedUntilMs = 0
   }
 
-  /** Returns unused holds. True if this object can be dropped. */
-  async tidy(): Promise<boolean> {
-    const idle = this.#held - this.#inUse
-    const quiet = this.#options.clock() - this.#usedMs >= idleMs
-    if (this.#asking || (idle > 0 && !quiet)) return false
-    if (idle > 0) {
-      this.#held -= idle
-      await this.#release(idle)
+  /** Returns unused holds, and corrects what the database counts if that is unsure. */
+  async tidy(): Promise<void> {
+    if (this.#asking) return
+    const nowMs = this.#options.clock()
+    const idle = nowMs - this.#usedMs >= idleMs ? this.#held - this.#inUse : 0
+    const stillUnsureMs = this.#unsureMs.filter((dueMs) => dueMs > nowMs)
+    if (idle === 0 && stillUnsureMs.length === this.#unsureMs.length) return
+    this.#held -= idle
+    this.#asking = true
+    try {
+      await this.#write()
+      this.#unsureMs = stillUnsureMs
+    } catch {
+      this.#doubt()
     }
-    return this.#held === 0 && this.#inUse === 0 && this.#waiters.length === 0
+    this.#asking = false
+    if (this.#waiters.length > 0) this.#ask()
+  }
+
+  /** Whether this object can be dropped. */
+  get isForgotten(): boolean {
+    const isUnused = this.#held === 0 && this.#inUse === 0 && this.#waiters.length === 0
+    return isUnused && !this.#asking && this.#unsureMs.length === 0
   }
 
   #ask(): void {
@@ -97,6 +113,7 @@ export class StreamPermits {
         },
         (error: unknown) => {
           this.#asking = false
+          this.#doubt()
           for (const waiter of this.#waiters.splice(0)) waiter.reject(error)
         },
       )
@@ -124,15 +141,16 @@ export class StreamPermits {
     if (this.#waiters.length > 0) this.#ask()
   }
 
-  async #release(count: number): Promise<void> {
-    try {
-      await this.#options.database.query(
-        `update stream_holds set held = greatest(0, held - $3)
-         where subject = $1 and gateway_id = $2`,
-        [this.subject, this.#options.gatewayId, count],
-      )
-    } catch {
-      this.#held += count // the other gateways still count it as ours
-    }
+  async #write(): Promise<void> {
+    await this.#options.database.query(
+      'update stream_holds set held = $3 where subject = $1 and gateway_id = $2',
+      [this.subject, this.#options.gatewayId, this.#held],
+    )
+  }
+
+  /** A statement failed, or only its reply was lost; it may even take effect later. */
+  #doubt(): void {
+    const nowMs = this.#options.clock()
+    this.#unsureMs = [nowMs, nowMs + lateCommitMs]
   }
 }

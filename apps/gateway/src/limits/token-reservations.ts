@@ -11,7 +11,8 @@
  * expensive request of the month cost. A request can still cost more than that (several choices, a
  * long answer); each running request can exceed the limit by the difference, once.
  */
-import type { Queries, Row } from '../state/database.ts'
+import { lateCommitMs, type Queries, type Row } from '../state/database.ts'
+import { DueQueue } from './due-queue.ts'
 
 export type ReservationOptions = {
   readonly database: Queries
@@ -35,7 +36,6 @@ type Wanted = {
   readonly resolve: (refusal: Refusal | undefined) => void
   readonly reject: (error: unknown) => void
 }
-type Ended = { readonly admissionId: string; readonly dueMs: number }
 
 /** An English token has about four bytes; padding makes this an upper estimate. */
 const bytesPerToken = 4
@@ -50,13 +50,17 @@ export class TokenReservations {
   #waiting: Wanted[] = []
   #asking = false
   #hasReserved = false
-  /** In chronological order: requests whose usage may still be reported. */
-  #ended: Ended[] = []
+  /** Requests whose usage may still be reported. */
+  readonly #ended: DueQueue<string>
+  /** Requests whose reservation failed, but may still be stored. */
+  readonly #failed: DueQueue<string>
   #unused: string[] = []
   readonly #refusals = new Map<string, { readonly refusal: Refusal; readonly untilMs: number }>()
 
   constructor(options: ReservationOptions) {
     this.#options = options
+    this.#ended = new DueQueue(options.clock, options.graceMs)
+    this.#failed = new DueQueue(options.clock, lateCommitMs)
   }
 
   /** What a request of this length may cost on a model with this context. */
@@ -95,19 +99,13 @@ export class TokenReservations {
 
   /** The request is over; if no worker can report it, nothing was used. */
   end(admissionId: string, mayBeReported: boolean): void {
-    if (!mayBeReported) this.#unused.push(admissionId)
-    else {
-      const dueMs = this.#options.clock() + this.#options.graceMs
-      this.#ended.push({ admissionId, dueMs })
-    }
+    if (mayBeReported) this.#ended.add(admissionId)
+    else this.#unused.push(admissionId)
   }
 
   /** Releases reservations that will no longer be reported. */
   async tidy(): Promise<void> {
-    const nowMs = this.#options.clock()
-    const firstLater = this.#ended.findIndex(({ dueMs }) => dueMs > nowMs)
-    const due = this.#ended.splice(0, firstLater < 0 ? this.#ended.length : firstLater)
-    const ids = [...this.#unused.splice(0), ...due.map(({ admissionId }) => admissionId)]
+    const ids = [...this.#unused.splice(0), ...this.#ended.takeDue(), ...this.#failed.takeDue()]
     if (ids.length === 0) return
     try {
       await this.#options.database.query(
@@ -142,10 +140,19 @@ export class TokenReservations {
         const refused = await this.#query(batch)
         for (const { admissionId, resolve } of batch) resolve(refused.get(admissionId))
       } catch (error) {
-        for (const { reject } of batch) reject(error)
+        for (const { admissionId, reject } of batch) {
+          this.#withdraw(admissionId)
+          reject(error)
+        }
       }
     }
     this.#asking = false
+  }
+
+  /** Only the reply may be lost: the rows may exist, or be stored later. */
+  #withdraw(admissionId: string): void {
+    this.#unused.push(admissionId)
+    this.#failed.add(admissionId)
   }
 
   async #query(batch: readonly Wanted[]): Promise<Map<string, Refusal>> {

@@ -20,6 +20,9 @@ export interface Database extends Queries {
   close(): Promise<void>
 }
 
+/** A statement whose reply was lost, for example in a failover, may still take effect until then. */
+export const lateCommitMs = 40_000
+
 /** Called once if the database is lost for good: every query fails from then on. */
 export type OnLost = (error: GatewayError) => void
 

@@ -3,6 +3,7 @@ import { Pool, type PoolClient, types } from 'pg'
 import type { Database, Queries, Row } from './database.ts'
 import { explainUnreachable } from './explain-unreachable.ts'
 
+/** Well below `lateCommitMs`. */
 const statementTimeoutMs = 30_000
 /** The server's own timeout does not help if the server has vanished silently. */
 const defaultSilenceMs = statementTimeoutMs + 2_000
