@@ -17,6 +17,7 @@ import { costs } from './0014-costs.ts'
 import { booking } from './0015-booking.ts'
 import { paddedAnswers } from './0016-padded-answers.ts'
 import { bookAtOnce } from './0017-book-at-once.ts'
+import { clockSetBack } from './0018-clock-set-back.ts'
 
 export const migrations: readonly Migration[] = [
   accountsAndKeys,
@@ -36,4 +37,5 @@ export const migrations: readonly Migration[] = [
   booking,
   paddedAnswers,
   bookAtOnce,
+  clockSetBack,
 ]
