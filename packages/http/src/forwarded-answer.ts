@@ -23,8 +23,11 @@ export interface ForwardOwner {
   ended(end: ForwardEnd, bytes: number): void
   /** The answer was not accepted; an empty body may have been too long. */
   refused(head: ResponseHead, body: string): void
-  /** No answer arrived, or the client disconnected first. */
-  failed(failure: Failure | 'gone'): void
+  /**
+   * No answer arrived, or the client disconnected first. `mayBeSent` is false if there never was a
+   * connection: then the server has seen no byte of the request.
+   */
+  failed(failure: Failure | 'gone', mayBeSent: boolean): void
 }
 
 export class ForwardedAnswer implements AnswerSink {
@@ -88,7 +91,7 @@ export class ForwardedAnswer implements AnswerSink {
       case 'waiting':
       case 'refusal':
         this.#state = 'over'
-        this.#owner.failed(failure)
+        this.#owner.failed(failure, this.#connection !== undefined)
         return
       case 'streaming':
         this.#state = 'over'
@@ -108,7 +111,7 @@ export class ForwardedAnswer implements AnswerSink {
     if (before === 'over') return
     this.#connection?.abandon()
     if (before === 'streaming') this.#owner.ended('aborted', this.#bytes)
-    else this.#owner.failed('gone')
+    else this.#owner.failed('gone', this.#connection !== undefined)
   }
 
   /** Backpressure: reads no more from the server until the client has consumed what is here. */

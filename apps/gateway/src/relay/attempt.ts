@@ -14,8 +14,8 @@ import type { ViewedWorker } from '../registry/worker-view.ts'
 /** The outcome of the attempt before any byte reached the client. */
 export type Outcome =
   | { readonly kind: 'begun' }
-  | { readonly kind: 'gone' }
-  | { readonly kind: 'silent'; readonly failure: Failure }
+  | { readonly kind: 'gone'; readonly mayBeSent: boolean }
+  | { readonly kind: 'silent'; readonly failure: Failure; readonly mayBeSent: boolean }
   | { readonly kind: 'refused'; readonly error: ApiError }
 
 /** Follows the progress of an attempt. */
@@ -29,7 +29,6 @@ export interface AttemptOwner {
 }
 
 const begun: Outcome = { kind: 'begun' }
-const gone: Outcome = { kind: 'gone' }
 
 export class Attempt implements ForwardOwner {
   readonly entry: ViewedWorker
@@ -61,8 +60,11 @@ export class Attempt implements ForwardOwner {
     this.#owner.decided(this, { kind: 'refused', error })
   }
 
-  failed(failure: Failure | 'gone'): void {
-    this.#owner.decided(this, failure === 'gone' ? gone : { kind: 'silent', failure })
+  failed(failure: Failure | 'gone', mayBeSent: boolean): void {
+    this.#owner.decided(
+      this,
+      failure === 'gone' ? { kind: 'gone', mayBeSent } : { kind: 'silent', failure, mayBeSent },
+    )
   }
 }
 

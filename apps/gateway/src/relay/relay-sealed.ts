@@ -47,7 +47,7 @@ class Relay implements AttemptOwner {
   #heldBytes = 0
   #passed = 0
   #attempts = 0
-  /** Workers that received the request and did not refuse it: each may report usage. */
+  /** Workers that may have received the request and did not refuse it: each may report usage. */
   #reporting = 0
   #firstByteMs = 0
   #failure: ApiError | undefined
@@ -169,11 +169,11 @@ class Relay implements AttemptOwner {
 
   #ask(entry: ViewedWorker): void {
     const sealed = this.#sealed
+    this.#reporting++
     if (this.#exchange.over || sealed === undefined) {
-      this.#decide(entry, { kind: 'gone' })
+      this.#decide(entry, { kind: 'gone', mayBeSent: false })
       return
     }
-    this.#reporting++
     const { pool, clock, limits } = this.#parts
     const { answer } = new Attempt(this, this.#exchange, entry)
     const { lengthBytes } = sealed
@@ -220,9 +220,11 @@ class Relay implements AttemptOwner {
         this.#release()
         return
       case 'gone':
+        if (!outcome.mayBeSent) this.#reporting--
         this.#fail()
         return
       case 'silent':
+        if (!outcome.mayBeSent) this.#reporting--
         this.#parts.view.suspect(entry)
         this.#failure = silence(entry, outcome.failure === 'timeout')
         break

@@ -123,6 +123,38 @@ test("the second worker's reservation stays when the first one reports", async (
   await running
 })
 
+test('a request that reached no worker frees its reservation at once', async () => {
+  const key = await gateway.createKey('limited', { limits: { tokens_per_month: 50 } })
+  await one.stop()
+  const failed = await gateway.seal(key.secret, ['w_one'])
+  expect(await failed.json()).toMatchObject({ error: { code: 'worker_unreachable' } })
+  // Reservations that may be reported remain for a minute.
+  while ((await gateway.seal(key.secret, ['w_two'])).status === 429) await Bun.sleep(20)
+  expect(two.seen).toHaveLength(1)
+}, 10_000)
+
+test('a request that a worker received stays reserved, although there was no answer', async () => {
+  const key = await gateway.createKey('limited', { limits: { tokens_per_month: 50 } })
+  const received = Promise.withResolvers<void>()
+  one.answer = () => {
+    received.resolve()
+    return new Promise(() => undefined)
+  }
+  const failed = gateway.seal(key.secret, ['w_one'])
+  await received.promise
+  await one.stop()
+  expect(await (await failed).json()).toMatchObject({ error: { code: 'worker_unreachable' } })
+  const { secret: other } = await gateway.createKey('limited', { limits: { tokens_per_month: 50 } })
+  // Unused reservations are deleted in batches: with the other key's, this one's would be gone.
+  for (let batch = 0; batch < 3; batch++) while (await isRefused(other)) await Bun.sleep(20)
+  expect(await isRefused(key.secret)).toBe(true)
+})
+
+/** Whether a monthly limit refuses a request; otherwise it reserves, and reaches no worker. */
+async function isRefused(limited: string): Promise<boolean> {
+  return (await gateway.seal(limited, ['w_one'])).status === 429
+}
+
 test('when all workers are full, the client is told when to retry', async () => {
   const full = () =>
     Response.json(
