@@ -78,7 +78,19 @@ export async function findKey(database: Queries, id: string): Promise<ApiKey> {
   return readKey(existing(row, id))
 }
 
-/** Issues a new secret for the same key; the old one works for `overlapSeconds` more. */
+/** The same, and no one else changes it until the transaction ends. */
+export async function lockKey(queries: Queries, id: string): Promise<ApiKey> {
+  const [row] = await queries.query<KeyRow>(
+    `select ${columns} from api_keys where id = $1 for update`,
+    [id],
+  )
+  return readKey(existing(row, id))
+}
+
+/**
+ * Issues a new secret for the same key; the old one works for `overlapSeconds` more, but never
+ * longer than it would have without a new one.
+ */
 export async function rotateKey(
   database: Queries,
   id: string,
@@ -88,7 +100,7 @@ export async function rotateKey(
   const [row] = await database.query<KeyRow>(
     `update api_keys set
        previous_hash = case when $4::float8 > 0 then hash end,
-       previous_until = case when $4::float8 > 0 then now() + make_interval(secs => $4) end,
+       previous_until = case when $4::float8 > 0 then least(now() + make_interval(secs => $4), expires_at) end,
        hash = $2, prefix = $3, rotated_at = now()
      where id = $1 and revoked_at is null returning ${columns}`,
     [id, hash, prefix, overlapSeconds],

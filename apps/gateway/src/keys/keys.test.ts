@@ -154,6 +154,15 @@ test('a rotated key has a new secret, and the old one works only for the overlap
   expect(await verdict(newCheck(), last.secret)).toBe('good')
 })
 
+test('a rotation does not extend the life of the old secret', async () => {
+  const { key, secret } = await createKey(database, wish)
+  await changeKey(database, key.id, { expiresAt: new Date() })
+  const next = await rotateKey(database, key.id, 3600)
+  await changeKey(database, key.id, { expiresAt: null })
+  expect(await verdict(newCheck(), secret)).toBe('invalid_api_key')
+  expect(await verdict(newCheck(), next.secret)).toBe('good')
+})
+
 test('a revoked key stays revoked: it cannot be rotated', async () => {
   const { key } = await createKey(database, wish)
   const { revokedAt } = await revokeKey(database, key.id)

@@ -4,23 +4,28 @@ import { ApiError } from '@privatemode/protocol/api'
 export type ExpiryBounds = {
   /** The expiry an admin gave this key. */
   readonly latestExpiry: Date | null
-  /** The maximum lifetime the account allows its members' keys. */
+  /** How long the account lets a secret of its members' keys last. */
   readonly keyDays: number | null
+  /** When the key got its secret. */
+  readonly secretSince: Date
+  /** What it has now; undefined for a new key. */
+  readonly expiresAt: Date | null | undefined
 }
 
 const dayMs = 86_400_000
 
-/** The expiry for a new key: as requested, or as late as possible. Throws if it would be too late. */
+/** The expiry for a key: as requested, or as late as possible. Throws if it would be too late. */
 export function memberExpiry(
   wish: Date | null | undefined,
-  { latestExpiry, keyDays }: ExpiryBounds,
-  now: Date,
+  { latestExpiry, keyDays, secretSince, expiresAt }: ExpiryBounds,
 ): Date | null {
-  const byPolicy = keyDays === null ? null : new Date(now.getTime() + keyDays * dayMs)
+  const byPolicy = keyDays === null ? null : new Date(secretSince.getTime() + keyDays * dayMs)
   const latest = earlier(latestExpiry, byPolicy)
   if (latest === null) return wish ?? null
   if (wish === undefined) return latest
   if (wish !== null && wish <= latest) return wish
+  // A key from before the policy may last longer already; its life can be shortened all the same.
+  if (wish !== null && expiresAt !== undefined && earlier(wish, expiresAt) === wish) return wish
   const day = latest.toISOString().slice(0, 10)
   throw new ApiError(
     'permission_denied',

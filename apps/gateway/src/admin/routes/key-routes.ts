@@ -11,6 +11,7 @@ import {
   findKey,
   type IssuedKey,
   listKeys,
+  lockKey,
   revokeKey,
   rotateKey,
 } from '../../keys/key-store.ts'
@@ -60,7 +61,7 @@ export const keyRoutes: readonly AdminRoute[] = [
           name: body.name,
           expiresAt: administers
             ? (body.expires_at ?? null)
-            : await expiryFor(queries, accountId, body.expires_at, null),
+            : await expiryFor(queries, accountId, body.expires_at),
           limits,
           createdBy: actor.kind === 'member' ? actor.session.member.id : null,
         })
@@ -94,7 +95,7 @@ export const keyRoutes: readonly AdminRoute[] = [
         const expiresAt =
           wish === undefined || administers
             ? wish
-            : await expiryFor(queries, found.accountId, wish, found.latestExpiry)
+            : await expiryFor(queries, found.accountId, wish, await lockKey(queries, found.id))
         const value = await changeKey(queries, found.id, {
           ...(body.name === undefined ? {} : { name: body.name }),
           ...(expiresAt === undefined ? {} : { expiresAt, isExpiryFixed: administers }),
@@ -141,16 +142,20 @@ export const keyRoutes: readonly AdminRoute[] = [
   }),
 ]
 
-/** The expiry a member asks for, within what admins allow. */
+/** The expiry a member asks for, within what admins allow; `key` is locked, so that no admin changes it meanwhile. */
 async function expiryFor(
   queries: Queries,
   accountId: string,
   wish: Date | null | undefined,
-  latestExpiry: Date | null,
+  key?: ApiKey,
 ): Promise<Date | null> {
   const [account] = await listAccounts(queries, accountId)
-  const keyDays = account?.memberPolicy.keyDays ?? null
-  return memberExpiry(wish, { latestExpiry, keyDays }, new Date())
+  return memberExpiry(wish, {
+    latestExpiry: key?.latestExpiry ?? null,
+    keyDays: account?.memberPolicy.keyDays ?? null,
+    secretSince: key?.rotatedAt ?? key?.createdAt ?? new Date(),
+    expiresAt: key?.expiresAt,
+  })
 }
 
 const maxLiveKeys = 100

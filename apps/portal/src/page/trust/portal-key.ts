@@ -44,8 +44,11 @@ async function obtain(): Promise<IssuedKey> {
   if (known === undefined) {
     return callApi<IssuedKey>('POST', '/keys', { name: portalKeyName, expires_at })
   }
+  const overlap = { overlap_seconds: overlapSeconds }
+  const issued = await callApi<IssuedKey>('POST', `/keys/${known.id}/rotate`, overlap)
+  // After the rotation: admins limit how long a secret lasts.
   await callApi('PATCH', `/keys/${known.id}`, { expires_at })
-  return callApi<IssuedKey>('POST', `/keys/${known.id}/rotate`, { overlap_seconds: overlapSeconds })
+  return issued
 }
 
 export const isPortalKey = (key: Key): boolean =>
