@@ -27,6 +27,7 @@ export class ClientConnection implements ExchangeHost, Sender {
   #awaitsTurn = false
   #advancing = false
   #closing = false
+  #gone = false
   #lingeringTick: number | undefined
   #fresh = true
   #touchedTick: number
@@ -77,6 +78,7 @@ export class ClientConnection implements ExchangeHost, Sender {
     this.#touchedTick = this.#context.tick
     this.#takenTick = this.#context.tick
     this.writer.drain()
+    this.#noteIdle()
   }
 
   /** Lets other clients with large bodies go first. */
@@ -97,6 +99,8 @@ export class ClientConnection implements ExchangeHost, Sender {
   }
 
   closed(): void {
+    this.#gone = true
+    this.#context.idle.delete(this)
     this.#context.turns.leave(this)
     const exchange = this.#exchange
     this.#exchange = undefined
@@ -110,6 +114,7 @@ export class ClientConnection implements ExchangeHost, Sender {
       this.#exchange = undefined
       this.#closing = true
       this.writer.whenDrained(() => this.#leave(exchange?.body.ended !== false))
+      this.#noteIdle()
       return
     }
     // What follows an answered request is none of its affair, and must not keep it from ending.
@@ -178,6 +183,12 @@ export class ClientConnection implements ExchangeHost, Sender {
     // A pipelining client is read again when its next request is due.
     const held = this.#input?.length ?? 0
     if (this.#exchange?.body.ended !== false) this.#read(!this.busy || held < maxHeadBytes)
+    this.#noteIdle()
+  }
+
+  /** An idle connection may be closed to make way for another. */
+  #noteIdle(): void {
+    if (!this.busy && !this.#gone) this.#context.idle.add(this)
   }
 
   #isReady(): boolean {
@@ -196,6 +207,7 @@ export class ClientConnection implements ExchangeHost, Sender {
     if (used === input.length && body.ended) body.arrivedIn(input)
     const exchange = new HttpExchange(this, head, body)
     this.#exchange = exchange
+    this.#context.idle.delete(this)
     this.#input = used === input.length ? undefined : input.subarray(used)
     this.#fresh = false
     this.#headTick = this.#context.tick
@@ -226,6 +238,7 @@ export class ClientConnection implements ExchangeHost, Sender {
     const head = { ...refusedHead, fields: new Fields() }
     const exchange = new HttpExchange(this, head, new RequestBody(0, () => undefined))
     this.#exchange = exchange
+    this.#context.idle.delete(this)
     this.#context.refuse(exchange, error)
   }
 

@@ -11,6 +11,8 @@ export type ConnectionContext = {
   readonly limits: ConnectionLimits
   readonly bodyMemory: BodyMemory
   readonly turns: ReadingTurns
+  /** Connections without a request, the one that has been idle the longest first. */
+  readonly idle: { add(connection: object): unknown; delete(connection: object): unknown }
   readonly begin: (exchange: HttpExchange) => void
   readonly refuse: (exchange: HttpExchange, error: MessageError) => void
 }

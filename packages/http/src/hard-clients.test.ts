@@ -51,6 +51,38 @@ test('a connection with a request in progress is never closed to free a slot', a
   }
 })
 
+test('an idle connection makes way, however many older ones are busy', async () => {
+  const waiting: ((response: Response) => void)[] = []
+  start(() => new Promise((resolve) => waiting.push(resolve)), { connections: 101 })
+  const busy = await Promise.all(Array.from({ length: 100 }, () => rawClient(server.port)))
+  for (const client of busy) client.send(get)
+  while (waiting.length < 100) await Bun.sleep(1)
+  const idle = await rawClient(server.port)
+  const newcomer = await rawClient(server.port)
+  expect(await idle.rest()).toBe('')
+  newcomer.send(get)
+  while (waiting.length < 101) await Bun.sleep(1)
+  for (const answer of waiting) answer(new Response('yes'))
+  for (const client of [...busy, newcomer]) {
+    expect(await client.until((text) => text.endsWith('yes'))).toContain('200')
+  }
+})
+
+test('the connection idle for the longest makes way first, and one after its answer is idle', async () => {
+  start(() => new Response('yes'), { connections: 2 })
+  const [first, second] = [await rawClient(server.port), await rawClient(server.port)]
+  // Connected before the second one, but used after it.
+  first.send(get)
+  await first.until((text) => text.endsWith('yes'))
+  await rawClient(server.port)
+  expect(await second.rest()).toBe('')
+  first.send(get)
+  expect(await first.until((text) => text.endsWith('yes'))).toContain('200')
+  await rawClient(server.port)
+  await rawClient(server.port)
+  expect(await first.rest()).toBe('')
+})
+
 test('a body that trickles in byte by byte is aborted, whatever its length', async () => {
   start(() => new Response('yes'), { stallSeconds: 1 })
   const client = await rawClient(server.port)

@@ -48,8 +48,6 @@ export type HttpServer = {
 
 const tickMs = 1_000
 const defaultHeldBodyBytes = 256 * 1024 * 1024
-/** How many connections to examine for one that can be closed. */
-const maxLookedAt = 64
 const stopPollMs = 20
 /** Missing in the runtime's types. */
 const sharedPort = { reusePort: true }
@@ -66,16 +64,18 @@ export function serveHttp(options: HttpServerOptions): HttpServer {
     limits: options.limits,
     bodyMemory: new BodyMemory(options.limits.heldBodyBytes ?? defaultHeldBodyBytes),
     turns: new ReadingTurns(),
+    idle: new Set<ClientConnection>(),
     begin: options.begin,
     refuse: options.refuse,
   }
   const handlers: SocketHandler<ClientConnection> = {
     open(socket: Socket<ClientConnection>) {
-      if (connections.size >= options.limits.connections && !makeWay(connections)) {
+      if (connections.size >= options.limits.connections && !makeWay(connections, context.idle)) {
         return void socket.terminate()
       }
       socket.data = new ClientConnection(socket, context)
       connections.add(socket.data)
+      context.idle.add(socket.data)
     },
     data: (socket: Socket<ClientConnection>, bytes: Buffer) => socket.data?.data(bytes),
     drain: (socket: Socket<ClientConnection>) => socket.data?.drain(),
@@ -139,16 +139,13 @@ export function serveHttp(options: HttpServerOptions): HttpServer {
   }
 }
 
-/** Closes the oldest idle connection, so that idle ones do not lock out new clients. */
-function makeWay(connections: Set<ClientConnection>): boolean {
-  let lookedAt = 0
-  for (const connection of connections) {
-    if (!connection.busy) {
-      connections.delete(connection)
-      connection.cut()
-      return true
-    }
-    if (++lookedAt === maxLookedAt) return false
+/** Closes the connection that has been idle the longest, so that idle ones do not lock out new clients. */
+function makeWay(connections: Set<ClientConnection>, idle: Set<ClientConnection>): boolean {
+  for (const connection of idle) {
+    idle.delete(connection)
+    connections.delete(connection)
+    connection.cut()
+    return true
   }
   return false
 }

@@ -17,7 +17,10 @@ export function bareConnection(handlers: Handlers) {
     terminate: () => void done.push('cut'),
   }
   const limits = { idleSeconds: 60, headSeconds: 60, stallSeconds: 60 }
-  const shared = { bodyMemory: new BodyMemory(1000), turns: new ReadingTurns() }
+  const shared = {
+    ...{ bodyMemory: new BodyMemory(1000), turns: new ReadingTurns() },
+    idle: new Set<ClientConnection>(),
+  }
   const context = { ...shared, ...handlers, limits, tick: 0, stopping: false }
   const connection = new ClientConnection(socket as never, context)
   return { connection, context, done }

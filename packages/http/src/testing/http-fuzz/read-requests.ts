@@ -49,6 +49,7 @@ export function readRequests(bytes: Uint8Array, cuts: readonly number[] = []): R
     limits: { idleSeconds: 1, headSeconds: 1, stallSeconds: 1 },
     bodyMemory: new BodyMemory(bodyMemoryBytes),
     turns: new ReadingTurns(),
+    idle: new Set(),
     begin: take,
     refuse: close,
   })
