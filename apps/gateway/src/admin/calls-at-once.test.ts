@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { rejection } from '../../../../test/rejection.ts'
 import { createMember } from '../members/member-store.ts'
 import { beginSession } from '../members/session-store.ts'
 import { openTestDatabase } from '../testing/test-database.ts'
@@ -21,6 +22,24 @@ test("each caller's concurrent calls are bounded separately", async () => {
     .catch(() => 'failed')
   expect(failed).toBe('failed')
   expect(await atOnce.run('mem_one', async () => 'again')).toBe('again')
+})
+
+test('a streamed answer counts until it is read, fails or is cancelled', async () => {
+  const atOnce = new CallsAtOnce(1)
+  const failing = new ReadableStream<Uint8Array>({ pull: () => Promise.reject(new Error('no')) })
+  const streamed = (body: string | ReadableStream<Uint8Array>) =>
+    atOnce.run('mem_one', async () => new Response(body, { headers: { 'x-kind': 'export' } }))
+  const isFree = () => atOnce.run('mem_one', async () => true).catch(() => false)
+  const read = await streamed('one,two')
+  expect([read.headers.get('x-kind'), await isFree()]).toEqual(['export', false])
+  expect([await read.text(), await isFree()]).toEqual(['one,two', true])
+  const cancelled = await streamed('one,two')
+  expect(await isFree()).toBe(false)
+  await cancelled.body?.cancel()
+  expect(await isFree()).toBe(true)
+  const failed = await streamed(failing)
+  expect(await rejection(failed.text())).toBeInstanceOf(Error)
+  expect(await isFree()).toBe(true)
 })
 
 test('the bound applies to members, not to the operator', async () => {

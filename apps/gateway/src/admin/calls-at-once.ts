@@ -9,8 +9,11 @@ export class CallsAtOnce {
     this.#most = most
   }
 
-  /** Runs the call; throws if the caller already has the maximum number running. */
-  async run<T>(caller: string, call: () => Promise<T>): Promise<T> {
+  /**
+   * Runs the call; throws if the caller already has the maximum number running. An answer that is
+   * streamed runs until its stream ends.
+   */
+  async run<T>(caller: string, call: () => Promise<T>): Promise<T | Response> {
     const running = this.#running.get(caller) ?? 0
     if (running >= this.#most) {
       const message = `no more than ${this.#most} calls may run at once`
@@ -18,11 +21,57 @@ export class CallsAtOnce {
     }
     this.#running.set(caller, running + 1)
     try {
-      return await call()
-    } finally {
-      const left = (this.#running.get(caller) ?? 1) - 1
-      if (left > 0) this.#running.set(caller, left)
-      else this.#running.delete(caller)
+      const answer = await call()
+      if (answer instanceof Response && answer.body !== null) {
+        return new Response(
+          endingWith(answer.body, () => this.#leave(caller)),
+          answer,
+        )
+      }
+      this.#leave(caller)
+      return answer
+    } catch (error) {
+      this.#leave(caller)
+      throw error
     }
   }
+
+  #leave(caller: string): void {
+    const left = (this.#running.get(caller) ?? 1) - 1
+    if (left > 0) this.#running.set(caller, left)
+    else this.#running.delete(caller)
+  }
+}
+
+/** The same stream; `ended` is called once, when it is read to its end, fails or is cancelled. */
+function endingWith(
+  body: ReadableStream<Uint8Array>,
+  ended: () => void,
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader()
+  let over = false
+  const end = () => {
+    if (!over) ended()
+    over = true
+  }
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read()
+        if (!done) return controller.enqueue(value)
+        end()
+        controller.close()
+      } catch (error) {
+        end()
+        throw error
+      }
+    },
+    async cancel(reason) {
+      try {
+        await reader.cancel(reason)
+      } finally {
+        end()
+      }
+    },
+  })
 }
