@@ -102,6 +102,25 @@ test('health and HEAD are answered without a key', async () => {
   expect((await get('/', { method: 'HEAD' })).status).toBe(200)
 })
 
+test('methods other than those of a path are refused', async () => {
+  const { port } = new URL(gateway.gateway.url)
+  const client = await rawClient(Number(port))
+  for (const method of ['FOO', 'TRACE', 'POST', 'DELETE']) {
+    for (const path of ['/health', '/privatemode/v1/log/checkpoint']) {
+      client.send(`${method} ${path} HTTP/1.1\r\nhost: gateway\r\ncontent-length: 0\r\n\r\n`)
+      const text = await client.until((seen) => seen.includes('}'))
+      expect(text).toStartWith('HTTP/1.1 405')
+      expect(text).toContain('method_not_allowed')
+    }
+  }
+  client.close()
+  const { secret } = await gateway.createKey()
+  const headers = { authorization: `Bearer ${secret}` }
+  const directory = (method: string) => get('/privatemode/v1/directory', { method, headers })
+  expect((await directory('POST')).status).toBe(405)
+  expect((await directory('GET')).status).toBe(200)
+})
+
 test('metrics require their token and reveal no key and no content', async () => {
   expect((await get('/metrics')).status).toBe(401)
   const { secret } = await gateway.createKey()

@@ -6,7 +6,7 @@ import {
   sendResponse,
   serveRequest,
 } from '@privatemode/http'
-import { ApiError, formatRelayError } from '@privatemode/protocol/api'
+import { ApiError, type ApiErrorCode, formatRelayError } from '@privatemode/protocol/api'
 import { fleetBase, fleetPaths, requestIdShape, sealedHeaders } from '@privatemode/protocol/fleet'
 import {
   describeError,
@@ -137,7 +137,7 @@ async function route(
   address: string,
   parts: AppParts,
 ): Promise<Response> {
-  if (path === '/health') return Response.json({ status: 'ok' })
+  if (path === '/health') return onlyRead(request, () => Response.json({ status: 'ok' }))
   if (path === '/' && request.method === 'HEAD') return new Response(null)
   if (path.startsWith('/v1/')) {
     throw new ApiError(
@@ -145,13 +145,13 @@ async function route(
       'the gateway has no inference API, because it cannot read prompts: send this request to your privatemode-proxy or to the proxyless endpoint',
     )
   }
-  if (path === '/metrics') return answerMetrics(request, parts)
+  if (path === '/metrics') return onlyRead(request, () => answerMetrics(request, parts))
   if (!path.startsWith(fleetBase))
     return servePortal(parts.portal, onlyGet(request, path), request.headers.get('accept-encoding'))
   const rest = path.slice(fleetBase.length)
   if (request.method === 'OPTIONS' && isForBrowsers(rest)) return preflight()
   if (rest.startsWith('log/')) {
-    return serveLogFile(parts.manifestLog, rest.slice('log/'.length))
+    return onlyRead(request, () => serveLogFile(parts.manifestLog, rest.slice('log/'.length)))
   }
   if (rest.startsWith('admin/')) {
     const adminPath = rest.slice('admin'.length)
@@ -162,7 +162,8 @@ async function route(
   const bearer = bearerOf(request.headers.get('authorization'))
   if (rest === 'directory') {
     await parts.relay.keys.check(bearer)
-    return openToBrowsers(Response.json(listDirectory(parts.relay.view.list())))
+    const list = () => Response.json(listDirectory(parts.relay.view.list()))
+    return openToBrowsers(onlyRead(request, list))
   }
   const attested = /^workers\/([^/]+)\/attestation$/.exec(rest)?.[1]
   if (attested !== undefined) {
@@ -213,10 +214,14 @@ function showError(error: unknown): ApiError {
   if (error instanceof MessageError) {
     if (error.status === 503)
       return new ApiError('overloaded', error.message, { retryAfterSeconds: 1 })
-    const code = error.status === 413 ? 'request_too_large' : 'malformed'
-    return new ApiError(code, error.message, { status: error.status })
+    return new ApiError(codeOf(error.status), error.message, { status: error.status })
   }
   return new ApiError('internal_error', 'the gateway failed; try again')
+}
+
+function codeOf(status: number): ApiErrorCode {
+  if (status === 405) return 'method_not_allowed'
+  return status === 413 ? 'request_too_large' : 'malformed'
 }
 
 /**
@@ -270,6 +275,11 @@ function answerMetrics(request: Request, { watching, tokens }: AppParts): Respon
 function onlyGet(request: Request, path: string): string {
   if (request.method === 'GET' || request.method === 'HEAD') return path
   throw new ApiError('not_found', 'no such path')
+}
+
+function onlyRead(request: Request, answer: () => Response): Response {
+  if (request.method === 'GET' || request.method === 'HEAD') return answer()
+  throw new ApiError('method_not_allowed', 'this path accepts GET and HEAD only')
 }
 
 function onlyPost(request: Request): Request {

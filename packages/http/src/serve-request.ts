@@ -2,8 +2,12 @@
 
 import { type ByteRange, viewOf } from './byte-range.ts'
 import type { HttpExchange } from './http-exchange.ts'
+import { MessageError } from './message-error.ts'
 
 export type RequestHandler = (request: Request, address: string) => Promise<Response>
+
+/** A `Request` with any other method would become a GET. */
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 /** Bytes collected before an answer without a length is streamed. */
 const joinBytes = 256 * 1024
@@ -13,6 +17,7 @@ export async function serveRequest(
   handler: RequestHandler,
   maxBodyBytes: number,
 ): Promise<void> {
+  if (!methods.has(exchange.head.method)) throw new MessageError(405, 'unknown method')
   exchange.invite()
   const body = await exchange.body.whole(maxBodyBytes)
   const gone = new AbortController()
@@ -88,7 +93,11 @@ async function sendStream(
     for (;;) {
       if (!open) await new Promise<void>((resolve) => exchange.whenDrained(resolve))
       const { done, value } = await reader.read()
-      if (exchange.over) return
+      if (exchange.over) {
+        // It may have been over before `onGone` was set.
+        await reader.cancel()
+        return
+      }
       if (done) break
       open = value.length === 0 || exchange.write(frame(value))
     }
