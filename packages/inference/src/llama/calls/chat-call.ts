@@ -66,8 +66,8 @@ function makeChoices(model: GenerativeModel, body: JsonObject, prompt: ChatPromp
   }
   return readSampling(body, sampling, readChoices(body, model)).map((sampler, index) => ({
     index,
-    sampler:
-      grammar === undefined ? sampler : { ...sampler, grammarEvaluationState: grammar.start() },
+    sampler,
+    grammar,
     output: new ChoiceOutput({
       text,
       reader: isHarmony

@@ -31,11 +31,12 @@ export async function answerCompletion(
     throw new EngineError('invalid_value', `a call may ask for ${maxTotalChoices} choices`, {
       param: 'n',
     })
+  const grammar = formatGrammar(model, body)
   const runs = prompts.map((prompt, at) => ({
     prompt,
     tokens: prompt.tokens,
     maxTokens: fitMaxTokens(prompt.tokens.length, asked, model, 'prompt'),
-    choices: makeChoices(model, body, prompt.tokens, n, at * n),
+    choices: makeChoices(model, body, prompt.tokens, grammar, n, at * n),
   }))
   const usage = new UsageCount(onUsage)
   const extras = {
@@ -58,20 +59,24 @@ export async function answerCompletion(
   return { kind: 'complete', body: answer.format() }
 }
 
-function makeChoices(
-  model: GenerativeModel,
-  body: JsonObject,
-  prompt: readonly number[],
-  n: number,
-  firstIndex: number,
-): Choice[] {
-  const { native, text } = model
-  const grammar = answerGrammar(
+/** Compiled once for all prompts of a call. */
+const formatGrammar = ({ native }: GenerativeModel, body: JsonObject): Choice['grammar'] =>
+  answerGrammar(
     native,
     body,
     { kind: 'none', tools: [], isParallel: false },
     { toolStyle: 'described', mayThink: false, startsInReasoning: false },
   )
+
+function makeChoices(
+  model: GenerativeModel,
+  body: JsonObject,
+  prompt: readonly number[],
+  grammar: Choice['grammar'],
+  n: number,
+  firstIndex: number,
+): Choice[] {
+  const { text } = model
   const sampling = {
     defaults: model.sampling,
     vocabularySize: text.size,
@@ -80,8 +85,8 @@ function makeChoices(
   }
   return readSampling(body, sampling, n).map((sampler, at) => ({
     index: firstIndex + at,
-    sampler:
-      grammar === undefined ? sampler : { ...sampler, grammarEvaluationState: grammar.start() },
+    sampler,
+    grammar,
     output: new ChoiceOutput({
       text,
       reader: new RawOutput(),

@@ -36,6 +36,8 @@ const maxRuleChars = 1024 * 1024
 const maxParts = 100_000
 /** llama.cpp expands every repetition, and refuses more than this. */
 const maxRepetition = 1000
+/** All repetitions of a request: expanding this many blocks other callers for some 20 ms. */
+const maxRepetitions = 20_000
 
 export class GrammarBuilder {
   readonly #rules = new Map<string, string>()
@@ -43,6 +45,8 @@ export class GrammarBuilder {
   #chars = 0
   #parts = 0
   #states = 0
+  #repetitions = 0
+  readonly #shared = new Map<string, string>()
 
   /** The name of a JSON rule; it and its dependencies are added to the grammar. */
   json(name: JsonRule): string {
@@ -60,6 +64,13 @@ export class GrammarBuilder {
     return name
   }
 
+  /** Like `add`, but equal rules are added only once. */
+  share(body: string): string {
+    const name = this.#shared.get(body) ?? this.add(body)
+    this.#shared.set(body, name)
+    return name
+  }
+
   /** Reserves a name for a rule that is defined later, as recursive schemas require. */
   reserve(): string {
     if (++this.#count > maxRules) throw tooLarge()
@@ -74,6 +85,8 @@ export class GrammarBuilder {
   define(name: string, body: string): void {
     this.#chars += body.length
     if (this.#chars > maxRuleChars) throw tooLarge()
+    this.#repetitions += countRepetitions(body)
+    if (this.#repetitions > maxRepetitions) throw tooLarge()
     this.#rules.set(name, body)
   }
 
@@ -88,6 +101,17 @@ export class GrammarBuilder {
     for (const [name, body] of this.#rules) lines.push(`${name} ::= ${body}`)
     return `${lines.join('\n')}\n`
   }
+}
+
+/** Braces inside literals and character classes count nothing. */
+const repetition = /"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|\{(\d+)(?:,(\d+)?)?\}/g
+
+/** The rules that llama.cpp makes of repetitions; it makes a rule of each group, so nested ones add up. */
+function countRepetitions(body: string): number {
+  if (!body.includes('{')) return 0
+  let all = 0
+  for (const [, min, max] of body.matchAll(repetition)) all += Number(max ?? min ?? 0)
+  return all
 }
 
 const tooLarge = (): EngineError =>

@@ -121,6 +121,8 @@ const cases: [string, unknown, unknown[], unknown[]][] = [
   ],
 ]
 
+const array = (items: unknown, more = {}) => ({ type: 'array', items, ...more })
+
 describe('a schema', () => {
   test.each(cases)('%s allows what it should and nothing else', (_, schema, good, bad) => {
     for (const value of good) expect([value, allows(schema, value)]).toEqual([value, true])
@@ -172,12 +174,23 @@ describe('a schema', () => {
   )
   const wide = { properties: named(2000, true), required: Object.keys(named(2000, true)) }
   const long = { enum: Array.from({ length: 900 }, (_, at) => 'x'.repeat(100) + at) }
+  const lengths = (from: number, to: number) =>
+    Array.from({ length: to - from + 1 }, (_, at) => ({ type: 'string', maxLength: from + at }))
+  const integers = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({ type: 'integer', minimum: at, maximum: 2 ** 52 }))
   const bombs: [string, unknown, string][] = [
     ['doubles', { ...doubling, leaf: { type: 'null' }, allOf: [{ $ref: '#/a0' }] }, 'too large'],
     ['copies', { wide, allOf: Array(1000).fill({ $ref: '#/wide' }) }, 'too large'],
     [
       'repeats',
       { long, prefixItems: Array(100).fill({ allOf: [{ $ref: '#/long' }] }) },
+      'too large',
+    ],
+    ['counts', { prefixItems: lengths(980, 1000) }, 'too large'],
+    ['counts integers', { prefixItems: integers(900) }, 'too large'],
+    [
+      'counts in groups',
+      { prefixItems: lengths(990, 1000).map((items) => array(items, { maxItems: 1000 })) },
       'too large',
     ],
     ['counts oddly', { list: [true], prefixItems: [{ $ref: '#/list/00' }] }, 'points to nothing'],
@@ -187,10 +200,21 @@ describe('a schema', () => {
   const follow = (_: string, schema: unknown, why: string) => {
     expect(() => grammarOf(schema)).toThrow(why)
   }
-  test.each(bombs)('that %s by reference is refused, not followed', follow, 60_000)
+  test.each(bombs)('that %s to make much of little is refused, not followed', follow, 60_000)
+
+  test('may repeat the same lengths in hundreds of properties', () => {
+    const schema = { type: 'object', properties: named(900, { type: 'string', maxLength: 1000 }) }
+    const builder = new GrammarBuilder()
+    addSchema(builder, schema, false)
+    expect(builder.format('r1').match(/char\{0,1000\}/g)).toHaveLength(1)
+  })
+
+  test('may have braces in its names and values', () => {
+    const schema = { enum: Array.from({ length: 30 }, (_, at) => `{999}"${at}`) }
+    expect(allows(schema, '{999}"7')).toBe(true)
+  })
 })
 
-const array = (items: unknown, more = {}) => ({ type: 'array', items, ...more })
 const self = { $ref: '#' }
 const node = (kind: string, more = {}) => ({
   type: 'object',

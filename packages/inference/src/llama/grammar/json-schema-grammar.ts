@@ -84,7 +84,7 @@ class SchemaReader {
       case 'string':
         return this.#noted(this.#string(schema), '"')
       case 'integer':
-        return this.#noted(this.#builder.add(integerRange(...integerBounds(schema))), '0')
+        return this.#noted(this.#builder.share(integerRange(...integerBounds(schema))), '0')
       case 'number':
         return this.#noted(this.#number(schema), '0')
       case 'boolean':
@@ -216,11 +216,11 @@ class SchemaReader {
     if (typeof pattern === 'string')
       return this.#builder.add(`"\\"" ${addPattern(this.#builder, pattern)} "\\""`)
     const formatted = typeof format === 'string' ? formatRule(format) : undefined
-    if (formatted !== undefined) return this.#builder.add(`"\\"" ${formatted} "\\""`)
+    if (formatted !== undefined) return this.#builder.share(`"\\"" ${formatted} "\\""`)
     const [min, max] = [count(schema.minLength) ?? 0, count(schema.maxLength)]
     if (min === 0 && max === undefined) return this.#builder.json('string')
     if (max !== undefined && max < min) throw invalidSchema('maxLength is less than minLength')
-    return this.#builder.add(`"\\"" ${repeat(this.#builder.json('char'), min, max)} "\\""`)
+    return this.#builder.share(`"\\"" ${repeat(this.#builder.json('char'), min, max)} "\\""`)
   }
 
   /** Bounds are enforced for non-negative numbers; below zero only the sign is. */

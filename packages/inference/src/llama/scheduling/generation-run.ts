@@ -10,6 +10,7 @@ export type Choice = {
   readonly index: number
   readonly output: ChoiceOutput
   readonly sampler: NativeSamplerConfig
+  readonly grammar: GenerationTask['grammar']
 }
 
 /** One prompt and the choices that continue it. */
@@ -52,6 +53,7 @@ export function startRun(
           prompt: prompt.tokens,
           maxTokens: prompt.maxTokens,
           sampler: choice.sampler,
+          grammar: choice.grammar,
           signal: AbortSignal.any([signal, stop.signal]),
           onStart: (cachedTokens) => {
             if (at === 0) usage.addPrompt(prompt.tokens.length, cachedTokens)

@@ -21,6 +21,8 @@ export type GenerationTask = {
   readonly keep: boolean
   readonly maxTokens: number
   readonly sampler: NativeSamplerConfig
+  /** Applies from the first token on. Started with the task: each start copies all rules. */
+  readonly grammar?: { start(): NativeGrammarState } | undefined
   /** How many of the likeliest tokens to report with each token; undefined for no scores at all. */
   readonly topLogprobs: number | undefined
   /** The same for the prompt, which is then evaluated in full. */

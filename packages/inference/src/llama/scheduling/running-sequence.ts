@@ -1,6 +1,11 @@
 /** One generation on its sequence: from the first prompt token to the last sampled one. */
 import { EngineError } from '../../engine.ts'
-import type { NativeContext, NativeModel, NativeSampler } from '../model/native-binding.ts'
+import type {
+  NativeContext,
+  NativeGrammarState,
+  NativeModel,
+  NativeSampler,
+} from '../model/native-binding.ts'
 import type { ThreadShare } from '../model/thread-share.ts'
 import type { BatchNeed } from './batch-plan.ts'
 import type { GenerationEnd, GenerationTask } from './generation-task.ts'
@@ -32,7 +37,11 @@ export class RunningSequence {
     this.#parts = parts
     this.#task = task
     this.#sampler = parts.model.createSampler()
-    this.#sampler.applyConfig(task.sampler)
+    const grammarEvaluationState = task.grammar?.start()
+    this.#sampler.applyConfig({
+      ...task.sampler,
+      ...(grammarEvaluationState && { grammarEvaluationState }),
+    })
     if (task.topLogprobs !== undefined || task.promptLogprobs !== undefined) {
       this.#plain = parts.model.createSampler()
       this.#plain.applyConfig({ temperature: 0 })
@@ -111,9 +120,7 @@ export class RunningSequence {
   }
 
   /** The penalties' history is passed again: a changed configuration would lose it. */
-  #constrain(
-    grammarEvaluationState: NonNullable<GenerationTask['sampler']['grammarEvaluationState']>,
-  ): void {
+  #constrain(grammarEvaluationState: NativeGrammarState): void {
     const { sampler } = this.#task
     const history = sampler.repeatPenaltyTokens
     this.#sampler.applyConfig({
