@@ -41,6 +41,11 @@ export class CallReader {
     return this.#text
   }
 
+  /** Whether this is an object, and quotes in it delimit strings. */
+  get isJson(): boolean {
+    return this.#scanner !== undefined || /^\s*\{/.test(this.#text)
+  }
+
   #arguments(piece: string): OutputPart[] {
     const text = this.#hasArguments ? piece : piece.trimStart()
     this.#hasArguments ||= text !== ''

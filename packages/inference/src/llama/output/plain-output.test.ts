@@ -27,13 +27,14 @@ function summarise(parts: readonly OutputPart[]) {
 }
 
 const whole =
-  '<think>\nhm, <b>weather</b>\n</think>\n\nLet me see.\n<tool_call>\n{"name": "f", "arguments": {"a": "}</tool"}}\n</tool_call>\n<tool_call>{"arguments": {}, "name": "g"}</tool_call>'
+  '<think>\nhm, <b>weather</b>\n</think>\n\nLet me see.\n<tool_call>\n{"name": "f", "arguments": {"a": "}</tool"}}\n</tool_call>\n<tool_call>{"arguments": {"b": "\\"</tool_call>"}, "name": "g"}</tool_call>\n<tool_call>{"name": "h", "arguments": {"</tool_call>": ["<tool_call>\\\\", "</tool_call>\\""]}}</tool_call> "Bye"'
 const expected = {
   reasoning: 'hm, <b>weather</b>\n',
-  content: 'Let me see.\n',
+  content: 'Let me see.\n "Bye"',
   calls: [
     { name: 'f', arguments: '{"a": "}</tool"}' },
-    { name: 'g', arguments: '{}' },
+    { name: 'g', arguments: '{"b":"\\"</tool_call>"}' },
+    { name: 'h', arguments: '{"</tool_call>": ["<tool_call>\\\\", "</tool_call>\\""]}' },
   ],
 }
 
@@ -76,10 +77,12 @@ describe('plain output', () => {
   })
 
   test('shows text that is marked as a call but is not one', () => {
-    expect(read(['<tool_call>nonsense</tool_call>'])).toMatchObject({
-      content: '<tool_call>nonsense</tool_call>',
-      calls: [],
-    })
+    for (const text of ['nonsense', 'say "hi', '"', ' [1, "2"]'])
+      for (const split of [(all: string) => [all], (all: string) => [...all]])
+        expect(read(split(`<tool_call>${text}</tool_call>`))).toMatchObject({
+          content: `<tool_call>${text}</tool_call>`,
+          calls: [],
+        })
   })
 
   test('emits a truncated call as far as it was written', () => {
@@ -100,7 +103,11 @@ describe('plain output', () => {
     const first = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
     expect(cut(`${first}<`)).toMatchObject({ content: '', calls: [{ name: 'f' }] })
     expect(cut('<tool_call>{"name": "f", "arguments": {"a": "b</tool')).toMatchObject({
-      calls: [{ name: 'f', arguments: '{"a": "b' }],
+      calls: [{ name: 'f', arguments: '{"a": "b</tool' }],
+    })
+    expect(cut('<tool_call>{"name": "f", "arguments": {"a": "b"}}</tool')).toMatchObject({
+      content: '',
+      calls: [{ name: 'f', arguments: '{"a": "b"}' }],
     })
   })
 

@@ -1,5 +1,6 @@
 /** Reads text with `<think>` and `<tool_call>` markers, as most open models write it. */
 import { CallReader } from './call-reader.ts'
+import { JsonValueScanner } from './json-value-scanner.ts'
 import { MarkerScanner } from './marker-scanner.ts'
 import type { OutputPart, OutputReader } from './output-part.ts'
 
@@ -26,6 +27,8 @@ export class PlainOutput implements OutputReader {
   #started = 0
   #isBehindMark: boolean
   #leading = ''
+  /** The JSON string that a call's text is inside of: markers in it are text. */
+  #quoted: JsonValueScanner | undefined
   finishedCalls = 0
   isAtCall = false
 
@@ -43,14 +46,28 @@ export class PlainOutput implements OutputReader {
     const parts: OutputPart[] = []
     this.isAtCall = false
     let rest = text
-    for (;;) {
-      const { before, marker, after } = this.#scanner.push(rest, this.#markers())
+    do {
+      const inside = this.#quotedChars(rest)
+      parts.push(...this.#take(rest.slice(0, inside)))
+      const quote = this.#state === 'call' ? rest.indexOf('"', inside) : -1
+      const piece = rest.slice(inside, quote < 0 ? undefined : quote)
+      rest = rest.slice(inside + piece.length)
+      const { before, marker, after } = this.#scanner.push(piece, this.#markers())
       parts.push(...this.#take(before))
-      if (marker === undefined) return parts
-      this.isAtCall = marker === marks.call && after.trim() === ''
-      parts.push(...this.#enter(marker))
-      rest = after
-    }
+      if (marker !== undefined) {
+        rest = after + rest
+        this.isAtCall = marker === marks.call && rest.trim() === ''
+        parts.push(...this.#enter(marker))
+      } else if (quote >= 0) {
+        parts.push(...this.#take(this.#scanner.end()))
+        if (this.#call?.isJson) this.#quoted = new JsonValueScanner()
+        else {
+          parts.push(...this.#take('"'))
+          rest = rest.slice(1)
+        }
+      }
+    } while (rest !== '')
+    return parts
   }
 
   end(isCut: boolean): OutputPart[] {
@@ -60,6 +77,14 @@ export class PlainOutput implements OutputReader {
       parts.push({ kind: 'content', text: this.#leading })
     if (this.#state === 'call') parts.push(...this.#endCall(isCut))
     return parts
+  }
+
+  /** How much of the text belongs to a string of a call's JSON; other text may contain markers. */
+  #quotedChars(text: string): number {
+    if (this.#quoted === undefined) return 0
+    const chars = this.#quoted.push(text)
+    if (this.#quoted.isDone) this.#quoted = undefined
+    return chars
   }
 
   #markers(): readonly string[] {
