@@ -96,11 +96,12 @@ export class ChatChunks {
 
   #normalizeTools(delta: JsonObject, state: ChoiceState): void {
     const calls = Array.isArray(delta.tool_calls) ? delta.tool_calls.filter(isObject) : []
-    const kept = calls.filter((call) => {
+    for (const call of calls) {
       call.index = toolIndex(call, state)
-      return !(this.#oneToolOnly && call.index !== 0)
-    })
-    for (const call of kept) normalizeTool(call, state)
+      // Calls that are left out count too: later deltas without an index belong to the last one.
+      normalizeTool(call, state)
+    }
+    const kept = calls.filter((call) => !(this.#oneToolOnly && call.index !== 0))
     if (kept.length > 0) delta.tool_calls = kept
     else delete delta.tool_calls
   }

@@ -140,6 +140,27 @@ describe('tool calls in a stream', () => {
     expect(callsOf(choices).map((call) => call.id)).toEqual(['c1'])
   })
 
+  test('calls without an index in one delta stay apart', async () => {
+    const call = (id: string) => ({ id, function: { name: 'f', arguments: `{"${id}":1}` } })
+    const chunks = [choice({ delta: { tool_calls: [call('c1'), call('c2'), call('c3')] } }), end]
+    const { choices } = await streamed(new ScriptedEngine({ chunks }), { tools })
+    expect(callsOf(choices)).toEqual(
+      ['c1', 'c2', 'c3'].map((id, index) => ({ index, type: 'function', ...call(id) })),
+    )
+  })
+
+  test('what follows a call that is left out is left out as well', async () => {
+    const chunks = [
+      delta({ id: 'c1', function: { name: 'f', arguments: '{}' } }),
+      delta({ id: 'c2', function: { name: 'f', arguments: '{"a"' } }),
+      delta({ function: { arguments: ':1}' } }),
+      end,
+    ]
+    const asked = { tools, parallel_tool_calls: false }
+    const { choices } = await streamed(new ScriptedEngine({ chunks }), asked)
+    expect(callsOf(choices).map((call) => call.function)).toEqual([{ name: 'f', arguments: '{}' }])
+  })
+
   test('a call without an id gets one', async () => {
     const chunks = [delta({ index: 0, function: { name: 'f' } }), end]
     const { choices } = await streamed(new ScriptedEngine({ chunks }), { tools })
