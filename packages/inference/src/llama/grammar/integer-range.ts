@@ -14,7 +14,8 @@ export function integerRange(min: number | undefined, max: number | undefined): 
 
 const mostDigits = 16
 
-function naturals(from: number, to: number | undefined): string {
+/** All integers from `from` to `to`, neither of them negative. */
+export function naturals(from: number, to: number | undefined): string {
   const low = String(from)
   if (to === undefined && low.length === mostDigits)
     return sameLength(low, '9'.repeat(mostDigits)).join(' | ')

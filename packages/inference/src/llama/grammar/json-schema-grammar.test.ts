@@ -44,6 +44,23 @@ const cases: [string, unknown, unknown[], unknown[]][] = [
   ['number', { type: 'number' }, [0, -1.5, 1e25, 3], ['3', null]],
   ['number from zero', { type: 'number', minimum: 0 }, [0, 0.5, 12.25], [-1, -0.5]],
   ['number within', { type: 'number', minimum: 0, maximum: 1 }, [0, 0.5, 1], [1.5, 2, -1]],
+  [
+    'fractions',
+    { type: 'number', minimum: 0.1, maximum: 0.9 },
+    [0.1, 0.5, 0.15, 0.9],
+    [0, 1, 0.05, 0.91, -0.5],
+  ],
+  ['a tiny number', { type: 'number', minimum: 1e-7 }, [0.000001, 1, 7.5], [0, -1]],
+  ['positive', { type: 'number', exclusiveMinimum: 0 }, [0.001, 1, 12.5], [0, -1]],
+  ['below', { type: 'number', maximum: 1.5 }, [1.5, 0, -20.25], [1.6, 2, 15]],
+  ['below zero', { type: 'number', exclusiveMaximum: 0 }, [-0.01, -3], [0, 1]],
+  ['around zero', { type: 'number', minimum: -1.5, maximum: 1 }, [-1.5, 0, 1], [-1.6, 1.1]],
+  [
+    'two bounds on a side',
+    { type: 'integer', minimum: 10, exclusiveMinimum: 3, maximum: 20, exclusiveMaximum: 20 },
+    [10, 19],
+    [4, 20],
+  ],
   ['any integer of Zod', zodInteger, [0, -7, zodInteger.maximum, zodInteger.minimum], [1.5, '1']],
   ['number of Zod', { ...zodInteger, type: 'number' }, [0, -7.5, 1e25], ['1']],
   ['integers far away', { type: 'integer', minimum: 9e15 }, [9e15, 9.5e15], [8e15, -9e15, 1]],
@@ -112,6 +129,17 @@ const cases: [string, unknown, unknown[], unknown[]][] = [
   ],
   ['pattern class', { type: 'string', pattern: '^[ -~]+$' }, ['plain text!'], ['tab\t', 'q"q', '']],
   ['negated class', { type: 'string', pattern: '[^a-c]+' }, ['xyz'], ['abc', '"']],
+  ['no white space', { type: 'string', pattern: '^[\\S]+$' }, ['x', 'Sun'], ['', 'a b', '\u00a0']],
+  ['no digits', { type: 'string', pattern: '^\\D[^\\s\\d]$' }, ['xy', 'Dd'], ['1y', 'x1', 'x ']],
+  [
+    'code points',
+    { type: 'string', pattern: '^[\\u4e00-\\u9fa5]+$' },
+    ['\u4e2d'],
+    ['u', '4e', 'u4'],
+  ],
+  ['a code', { type: 'string', pattern: '^\\x41\\u0042$' }, ['AB'], ['x41']],
+  ['tabs in a class', { type: 'string', pattern: '^[\\t ]+$' }, [' '], ['t', '\\']],
+  ['a line break', { type: 'string', pattern: '^a\\nb\tc$' }, ['a\nb\tc'], ['anb', 'a b']],
   ['quotes in a pattern', { type: 'string', pattern: '"x"' }, ['"x"'], ['x']],
   [
     'names that need escapes',
@@ -142,9 +170,18 @@ describe('a schema', () => {
     [{ enum: [] }],
     [{ type: 'string', minLength: -1 }],
     [{ type: 'integer', minimum: 5, maximum: 4 }],
+    [{ type: 'number', minimum: 5, maximum: 3 }],
+    [{ type: 'number', minimum: 0.5, exclusiveMaximum: 0.5 }],
+    [{ type: 'number', minimum: 1e-200 }],
     [{ anyOf: 3 }],
     [{ type: 'string', pattern: '(?=x)' }],
     [{ type: 'string', pattern: '(x' }],
+    [{ type: 'string', pattern: 'a{3,1}' }],
+    [{ type: 'string', pattern: '[\\p]' }],
+    [{ type: 'string', pattern: '[\\b]' }],
+    [{ type: 'string', pattern: '[a-\\d]' }],
+    [{ type: 'string', pattern: '\\u12' }],
+    [{ type: 'string', pattern: '[\\ud83d]' }],
     [{ allOf: [{ $ref: '#' }] }],
   ])('%j is refused', (schema) => {
     expect(() => grammarOf(schema)).toThrow()
@@ -155,6 +192,16 @@ describe('a schema', () => {
     expect(() => grammarOf(schema, true)).toThrow('uniqueItems')
     expect(allows(schema, [1, 1])).toBe(true)
   })
+
+  test.each([{ pattern: '^a+$' }, { format: 'email' }])(
+    'with %j is refused if it is strict and has a length as well',
+    (more) => {
+      const schema = { type: 'string', maxLength: 3, ...more }
+      expect(() => grammarOf(schema, true)).toThrow('length')
+      expect(() => grammarOf(schema)).not.toThrow()
+      expect(() => grammarOf({ type: 'string', ...more }, true)).not.toThrow()
+    },
+  )
 
   test('that is huge or very deep is refused', () => {
     let deep: unknown = { type: 'null' }
@@ -288,6 +335,49 @@ test('an integer range allows exactly its numbers', () => {
       },
     ),
     { numRuns: 60 },
+  )
+})
+
+test('a number range allows exactly its numbers, however they are written', () => {
+  const decimal = fc.integer({ min: -3000, max: 3000 }).map((value) => value / 100)
+  const options = { numRuns: 150 }
+  fc.assert(
+    fc.property(
+      fc.option(decimal, { nil: undefined }),
+      fc.option(decimal, { nil: undefined }),
+      fc.boolean(),
+      fc.boolean(),
+      fc.array(decimal, { maxLength: 30 }),
+      (min, max, isOver, isUnder, tried) => {
+        const isEmpty =
+          min !== undefined &&
+          max !== undefined &&
+          (min > max || (min === max && (isOver || isUnder)))
+        fc.pre(!isEmpty)
+        const schema = {
+          type: 'number',
+          [isOver ? 'exclusiveMinimum' : 'minimum']: min,
+          [isUnder ? 'exclusiveMaximum' : 'maximum']: max,
+        }
+        const grammar = grammarOf(schema)
+        const near = [min, max].flatMap((at) =>
+          at === undefined
+            ? []
+            : [-1, -0.1, -0.01, -0.001, 0, 0.001, 0.01, 0.1, 1].map((by) => at + by),
+        )
+        for (const given of [...tried, ...near]) {
+          const value = Number(given.toFixed(4))
+          const isIn =
+            (min === undefined || (isOver ? value > min : value >= min)) &&
+            (max === undefined || (isUnder ? value < max : value <= max))
+          for (const text of [String(value), value.toFixed(4)])
+            if (!/^-0\.?0*$/.test(text))
+              expect([schema, text, grammar.accepts(text)]).toEqual([schema, text, isIn])
+          expect(grammar.accepts(`${value}.`)).toBe(false)
+        }
+      },
+    ),
+    options,
   )
 })
 

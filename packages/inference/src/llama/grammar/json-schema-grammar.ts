@@ -3,8 +3,9 @@ import { EngineError, type JsonObject } from '../../engine.ts'
 import { type GrammarBuilder, literal, repeat } from './gbnf.ts'
 import { type FirstProperty, GrammarWidth, type Starts } from './grammar-width.ts'
 import { integerRange } from './integer-range.ts'
+import { numberRange } from './number-range.ts'
 import { addPattern } from './pattern-rule.ts'
-import { count, integerBounds, lowerBound, upperBound } from './schema-bounds.ts'
+import { count, integerBounds, nothingFits, numberBounds } from './schema-bounds.ts'
 import { asList, asObject, invalidSchema, isObject, maxDepth, SchemaRoot } from './schema-root.ts'
 import { formatRule } from './string-formats.ts'
 
@@ -213,30 +214,41 @@ class SchemaReader {
 
   #string(schema: JsonObject): string {
     const { format, pattern } = schema
-    if (typeof pattern === 'string')
+    if (typeof pattern === 'string') {
+      this.#refuseLengths(schema, 'pattern')
       return this.#builder.add(`"\\"" ${addPattern(this.#builder, pattern)} "\\""`)
+    }
     const formatted = typeof format === 'string' ? formatRule(format) : undefined
-    if (formatted !== undefined) return this.#builder.share(`"\\"" ${formatted} "\\""`)
+    if (formatted !== undefined) {
+      this.#refuseLengths(schema, 'format')
+      return this.#builder.share(`"\\"" ${formatted} "\\""`)
+    }
     const [min, max] = [count(schema.minLength) ?? 0, count(schema.maxLength)]
     if (min === 0 && max === undefined) return this.#builder.json('string')
     if (max !== undefined && max < min) throw invalidSchema('maxLength is less than minLength')
     return this.#builder.share(`"\\"" ${repeat(this.#builder.json('char'), min, max)} "\\""`)
   }
 
-  /** Bounds are enforced for non-negative numbers; below zero only the sign is. */
+  /** A rule follows either the pattern or the lengths, so strict schemas cannot have both. */
+  #refuseLengths({ minLength, maxLength }: JsonObject, other: string): void {
+    if (this.#strict && (minLength !== undefined || maxLength !== undefined))
+      throw new EngineError(
+        'unsupported_value',
+        `a strict schema cannot use a length next to ${other}`,
+      )
+  }
+
   #number(schema: JsonObject): string {
-    const min = lowerBound(schema.minimum ?? schema.exclusiveMinimum)
-    const max = upperBound(schema.maximum ?? schema.exclusiveMaximum)
-    const fraction = '("." [0-9]{1,16})?'
-    if (min === undefined || min < 0) return this.#builder.json('number')
-    if (max === undefined)
-      return this.#builder.add(`(${integerRange(Math.floor(min), undefined)}) ${fraction}`)
-    const whole = Math.floor(max)
-    const below =
-      whole - 1 >= Math.floor(min)
-        ? `(${integerRange(Math.floor(min), whole - 1)}) ${fraction} | `
-        : ''
-    return this.#builder.add(`${below}${literal(String(whole))}`)
+    const [min, max] = numberBounds(schema)
+    if (min === undefined && max === undefined) return this.#builder.json('number')
+    try {
+      const range = numberRange(min, max, this.#builder.share('[0-9]{1,16}'))
+      if (range !== undefined) return this.#builder.share(range)
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      throw invalidSchema('a bound has too many decimals')
+    }
+    throw nothingFits()
   }
 }
 

@@ -19,6 +19,22 @@ const classes: Readonly<Record<string, readonly Range[]>> = {
   s: [[0x20, 0x20]],
 }
 
+/** What `\s` excludes if it is negated; where it is wanted, a plain space is enough. */
+const whiteSpace: readonly Range[] = [
+  [0x09, 0x0d],
+  [0x20, 0x20],
+  [0xa0, 0xa0],
+  [0x1680, 0x1680],
+  [0x2000, 0x200a],
+  [0x2028, 0x2029],
+  [0x202f, 0x202f],
+  [0x205f, 0x205f],
+  [0x3000, 0x3000],
+  [0xfeff, 0xfeff],
+]
+
+const controls: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', f: '\f', v: '\v' }
+
 /** What cannot appear unescaped in a JSON string: control characters, the quote, the backslash. */
 const unwritable: readonly Range[] = [
   [0x00, 0x1f],
@@ -96,11 +112,35 @@ class PatternReader {
   }
 
   #escape(): PatternNode {
+    const ranges = this.#namedClass(false)
+    return ranges === undefined ? stringLiteral(this.#escapedChar()) : positiveClass(ranges)
+  }
+
+  /** The class of a letter after a backslash, such as `d`; undefined if it is a character. */
+  #namedClass(isNegated: boolean): readonly Range[] | undefined {
+    const letter = this.#peek()
+    const named = letter.toLowerCase()
+    if (!Object.hasOwn(classes, named)) return undefined
+    this.#at++
+    const isExcluded = isNegated || letter !== named
+    const ranges = (isExcluded && named === 's' ? whiteSpace : classes[named]) ?? []
+    return letter === named ? ranges : without(all, ranges)
+  }
+
+  /** The character that the text after a backslash stands for. */
+  #escapedChar(): string {
     const char = this.#next()
-    const ranges = classes[char]
-    if (ranges !== undefined) return positiveClass(ranges)
+    if (Object.hasOwn(controls, char)) return controls[char] ?? ''
+    const digits = { u: 4, x: 2 }[char]
+    const hex = this.#chars.slice(this.#at, this.#at + (digits ?? 0)).join('')
+    if (digits !== undefined && /^[0-9a-f]+$/i.test(hex) && hex.length === digits) {
+      this.#at += digits
+      // Half of a surrogate pair is no character.
+      if (!/^d[89a-f]/i.test(hex) || digits === 2)
+        return String.fromCharCode(Number.parseInt(hex, 16))
+    }
     if (/[a-zA-Z0-9]/.test(char)) throw refused(`a pattern uses \\${char}, which is not supported`)
-    return stringLiteral(char)
+    return char
   }
 
   #charClass(): PatternNode {
@@ -108,17 +148,16 @@ class PatternReader {
     const ranges: Range[] = []
     while (!this.#take(']')) {
       const char = this.#next()
-      const named = char === '\\' ? classes[this.#peek()] : undefined
+      const named = char === '\\' ? this.#namedClass(isNegated) : undefined
       if (named !== undefined) {
-        this.#next()
         ranges.push(...named)
         continue
       }
-      const from = code(char === '\\' ? this.#next() : char)
+      const from = code(char === '\\' ? this.#escapedChar() : char)
       const isRange = this.#peek() === '-' && this.#chars[this.#at + 1] !== ']'
       if (isRange) this.#next()
       const last = isRange ? this.#next() : undefined
-      const to = last === undefined ? from : code(last === '\\' ? this.#next() : last)
+      const to = last === undefined ? from : code(last === '\\' ? this.#escapedChar() : last)
       if (to < from) throw refused('a pattern has a range out of order')
       ranges.push([from, to])
     }
@@ -135,7 +174,9 @@ class PatternReader {
     this.#at += found[0].length
     const min = Number(found[1])
     if (found[2] === undefined) return repeat(atom, min, min)
-    return repeat(atom, min, found[3] === undefined ? undefined : Number(found[3]))
+    const max = found[3] === undefined ? undefined : Number(found[3])
+    if (max !== undefined && max < min) throw refused('a pattern has a count out of order')
+    return repeat(atom, min, max)
   }
 
   #peek(): string {
@@ -165,10 +206,10 @@ const repeat = (item: PatternNode, min: number, max: number | undefined): Patter
   max: max !== undefined && max > maxRepetition ? undefined : max,
 })
 
-/** Quotes and backslashes are escaped in JSON. */
+/** Quotes, backslashes and control characters are escaped in JSON. */
 const stringLiteral = (char: string): PatternNode => ({
   kind: 'sequence',
-  items: [...(char === '"' || char === '\\' ? `\\${char}` : char)].map((one) => ({
+  items: [...JSON.stringify(char).slice(1, -1)].map((one) => ({
     kind: 'chars',
     ranges: [[code(one), code(one)]],
   })),
