@@ -2,7 +2,14 @@
 import type { JsonObject } from '../../engine.ts'
 import { arrangeHistory } from '../chat-history.ts'
 import { applyRules, flag, object, positiveInteger, type Rules, text } from '../field-rules.ts'
-import { isObject, requireList, requireText, unsupported, wrongValue } from '../json-value.ts'
+import {
+  isObject,
+  requireList,
+  requireObject,
+  requireText,
+  unsupported,
+  wrongValue,
+} from '../json-value.ts'
 import { inputMessages } from './input-items.ts'
 import { type ToolKinds, translateTools } from './response-tools.ts'
 
@@ -59,7 +66,7 @@ export function responsesToChat(body: JsonObject): { chat: JsonObject; kinds: To
   ])
   const { tools, kinds } = translateTools(requireList(body.tools ?? [], 'tools'))
   if (tools.length > 0) {
-    chat.tools = tools
+    chat.tools = allowedTools(tools, body.tool_choice)
     chat.tool_choice = translateToolChoice(body.tool_choice)
   }
   if (body.max_output_tokens !== undefined) chat.max_tokens = body.max_output_tokens
@@ -75,6 +82,22 @@ function translateToolChoice(choice: unknown): unknown {
     return { type: 'function', function: { name: choice.name } }
   if (choice.type === 'allowed_tools') return choice.mode === 'required' ? 'required' : 'auto'
   throw wrongValue('tool_choice.type', 'one of function, custom, allowed_tools', choice.type)
+}
+
+/** The functions that `allowed_tools` lists; all of them without it. */
+function allowedTools(tools: readonly JsonObject[], choice: unknown): readonly JsonObject[] {
+  if (!isObject(choice) || choice.type !== 'allowed_tools') return tools
+  const param = 'tool_choice.tools'
+  const listed = requireList(choice.tools, param).map((value, i) => {
+    const { type, name } = requireObject(value, `${param}.${i}`)
+    return type === 'local_shell' ? type : name
+  })
+  const allowed = tools.filter(
+    (tool) => isObject(tool.function) && listed.includes(tool.function.name),
+  )
+  if (allowed.length === 0)
+    throw wrongValue(param, "a list with some of the names in 'tools'", listed)
+  return allowed
 }
 
 function translateFormat(value: unknown): JsonObject {

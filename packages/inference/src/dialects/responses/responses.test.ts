@@ -73,6 +73,34 @@ describe('what the engine receives', () => {
     expect(seen.tools).toHaveLength(1)
   })
 
+  test('allowed_tools leaves the functions it lists', async () => {
+    const tools = [shell, { ...shell, name: 'other' }, { type: 'local_shell' }]
+    const allowed = (...listed: object[]) => ({
+      tools,
+      tool_choice: { type: 'allowed_tools', mode: 'required', tools: listed },
+    })
+    const seen = await chatSeen(
+      allowed({ type: 'function', name: 'other' }, { type: 'local_shell' }, { type: 'web_search' }),
+    )
+    expect(seen).toMatchObject({
+      tool_choice: 'required',
+      tools: [{ function: { name: 'other' } }, { function: { name: 'local_shell' } }],
+    })
+    for (const tool_choice of [
+      allowed({ type: 'function', name: 'unknown' }).tool_choice,
+      allowed().tool_choice,
+      { type: 'allowed_tools', mode: 'auto', tools: 'shell' },
+      { type: 'allowed_tools', mode: 'auto' },
+    ]) {
+      const { status, json } = await ask(new ScriptedEngine(), path, {
+        ...base,
+        tools,
+        tool_choice,
+      })
+      expect([status, json.error.param]).toEqual([400, 'tool_choice.tools'])
+    }
+  })
+
   test('limits, formats and effort are translated, and fields of the dialect are consumed', async () => {
     const format = { type: 'json_schema', name: 'n', schema: { type: 'object' }, strict: true }
     const seen = await chatSeen({
