@@ -72,6 +72,9 @@ export class ChoiceOutput {
     const passed: OutputPart[] = []
     for (const part of parts) {
       if (part.kind !== 'content') {
+        // What was held back is no stop string: it ends here, and comes before this part.
+        const held = this.#stopScanner.end()
+        if (held !== '') passed.push({ kind: 'content', text: held })
         passed.push(part)
         continue
       }
