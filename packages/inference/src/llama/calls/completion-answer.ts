@@ -5,6 +5,7 @@ import type { GenerativeModel } from '../model/generative-model.ts'
 import type { OutputPart } from '../output/output-part.ts'
 import type { Choice, PromptRun, RunEvents } from '../scheduling/generation-run.ts'
 import type { GenerationEnd, SampledToken, ScoredToken } from '../scheduling/generation-task.ts'
+import { TextStream, type TokenText } from '../scheduling/token-text.ts'
 import type { CompletionPrompt } from './completion-prompts.ts'
 import { formatPromptScores, LegacyLogprobs } from './logprob-format.ts'
 import type { StreamedAnswer } from './stream-run.ts'
@@ -21,6 +22,8 @@ type Entry = {
   readonly prompt: CompletionPrompt
   readonly promptScores: ScoredToken[]
   text: string
+  /** Measures the text of all tokens so far: `text` lags behind while a stop string is possible. */
+  readonly measure: TextLength
   logprobs: LegacyLogprobs
   hasEchoed: boolean
   end?: GenerationEnd
@@ -57,6 +60,7 @@ export class CompletionAnswer implements StreamedAnswer {
         prompt,
         promptScores,
         text: '',
+        measure: new TextLength(model.text),
         logprobs: new LegacyLogprobs(),
         hasEchoed: false,
       }))
@@ -109,8 +113,10 @@ export class CompletionAnswer implements StreamedAnswer {
       const text = parts.map((part) => (part.kind === 'content' ? part.text : '')).join('')
       const fresh = new LegacyLogprobs()
       if (token?.score !== undefined && !token.isEnd) {
-        fresh.add(token.score, entry.text.length, this.#model.text)
-        entry.logprobs.add(token.score, entry.text.length, this.#model.text)
+        const offset = entry.measure.length
+        fresh.add(token.score, offset, this.#model.text)
+        entry.logprobs.add(token.score, offset, this.#model.text)
+        entry.measure.add(token.token)
       }
       entry.text += text
       if (text !== '' || fresh.tokens.length > 0) tell(entry, text, fresh)
@@ -137,14 +143,20 @@ export class CompletionAnswer implements StreamedAnswer {
     const { prompt, promptScores, logprobs } = entry
     const [first] = prompt.tokens
     if (first !== undefined && this.#extras.withLogprobs) {
+      const whole = new TextLength(tokenText)
+      for (const token of prompt.tokens) whole.add(token)
+      // SentencePiece puts a space before a text, which the prompt does not have.
+      const surplus = Math.max(0, whole.length - prompt.text.length)
+      const measure = new TextLength(tokenText)
+      measure.add(first)
       logprobs.addFirst(first, tokenText)
-      let offset = tokenText.isControl(first) ? 0 : (logprobs.tokens[0]?.length ?? 0)
       for (const score of promptScores) {
-        logprobs.add(score, offset, tokenText)
-        offset += logprobs.tokens.at(-1)?.length ?? 0
+        logprobs.add(score, Math.max(0, measure.length - surplus), tokenText)
+        measure.add(score.token)
       }
     }
     entry.text = prompt.text
+    entry.measure.length = prompt.text.length
     const copy = Object.assign(new LegacyLogprobs(), structuredClone({ ...logprobs }))
     tell(prompt.text, copy)
   }
@@ -153,6 +165,22 @@ export class CompletionAnswer implements StreamedAnswer {
     const entry = this.#entries[choice.index]
     if (entry === undefined) throw new RangeError(`there is no choice ${choice.index}`)
     return entry
+  }
+}
+
+/** Counts the characters of tokens; one that is split between tokens counts when it is complete. */
+class TextLength {
+  readonly #text: TokenText
+  readonly #stream: TextStream
+  length = 0
+
+  constructor(text: TokenText) {
+    this.#text = text
+    this.#stream = new TextStream(text)
+  }
+
+  add(token: number): void {
+    if (!this.#text.isControl(token)) this.length += this.#stream.push(token).length
   }
 }
 

@@ -61,6 +61,22 @@ test('logprobs report tokens, their offsets and the likeliest alternatives', asy
   expect(Object.keys(top_logprobs[0])).toHaveLength(2)
 })
 
+test('offsets point into the text, also in an echo and while a stop string is possible', async () => {
+  const [plain] = (await complete({ max_tokens: 6 })).choices
+  // Everything from the third character on may become this stop string, and never does.
+  const stop = [`${plain.text.slice(2)}!!`]
+  for (const echo of [false, true]) {
+    const body = { echo, stop, logprobs: 0, max_tokens: 6 }
+    const [{ text, logprobs }] = (await complete(body)).choices
+    const { tokens, text_offset } = logprobs
+    for (const [at, token] of tokens.entries()) {
+      if (echo && at <= 1) continue // <s>, and the first word with a space that is not in the text
+      expect([at, text.slice(text_offset[at], text_offset[at] + token.length)]).toEqual([at, token])
+    }
+    if (echo) expect([tokens[0], ...text_offset.slice(0, 3)]).toEqual(['<s>', 0, 0, 4])
+  }
+})
+
 test('echo returns the prompt, with logprobs also its scores', async () => {
   const [choice] = (await complete({ echo: true, logprobs: 0, max_tokens: 2 })).choices
   expect(choice.text).toStartWith(`${prompt} little`)
