@@ -45,14 +45,15 @@ export type EngineCall = {
   readonly onSettling?: (counts: Promise<void>) => void
 }
 
+/** `fitted`: the engine reduced the length of a chat answer to what the context allows. */
 export type EngineAnswer =
   /** The complete answer of the endpoint, with usage. */
-  | { readonly kind: 'complete'; readonly body: JsonObject }
+  | { readonly kind: 'complete'; readonly body: JsonObject; readonly fitted?: boolean }
   /**
    * OpenAI chunk objects, the last with `choices: []` and usage; or the events of a native endpoint
    * up to its proper end. A failure inside throws EngineError.
    */
-  | { readonly kind: 'stream'; readonly chunks: Chunks }
+  | { readonly kind: 'stream'; readonly chunks: Chunks; readonly fitted?: boolean }
 
 export type Chunks = { [Symbol.asyncIterator](): ChunkIterator }
 

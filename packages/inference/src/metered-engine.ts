@@ -89,7 +89,7 @@ export class MeteredEngine implements Engine {
       const answer = await answering
       metered.waits(false)
       if (answer.kind === 'stream')
-        return { kind: 'stream', chunks: meteredChunks(answer.chunks, metered) }
+        return { ...answer, chunks: meteredChunks(answer.chunks, metered) }
       metered.first()
       metered.end()
       return answer

@@ -28,8 +28,8 @@ export async function completeCall(
     if (answer.kind !== 'complete')
       throw new EngineError('engine_failed', 'engine streamed unasked')
     exchange.meter.readWire(answer.body.usage)
-    return answer.body
-  }).then(({ result, fitted }) => ({ body: result, fitted }))
+    return answer
+  }).then(({ result, fitted }) => ({ body: result.body, fitted }))
 }
 
 /** Starts a stream up to its first chunk, so that a refusal is known before anything is answered. */
@@ -43,7 +43,7 @@ export async function startStream(
   const { result, fitted } = await fit(exchange, endpoint, body, (wanted) =>
     begin(exchange, { endpoint, body: wanted, isJoined }, signal),
   )
-  return { ...result, fitted }
+  return { first: result.first, rest: result.rest, fitted }
 }
 
 /** The codes with which a server refuses a request before it has done any work. */
@@ -117,14 +117,14 @@ function following(held: JsonObject[], rest: ChunkIterator): ChunkIterator {
   }
 }
 
-type Begun = Omit<StartedStream, 'fitted'>
+type Begun = Omit<StartedStream, 'fitted'> & Pick<EngineAnswer, 'fitted'>
 type Question = Pick<EngineCall, 'endpoint' | 'body' | 'asChat' | 'isJoined'>
 
 async function begin(exchange: Exchange, question: Question, signal: AbortSignal): Promise<Begun> {
   const answer = await call(exchange, question, true, signal)
   if (answer.kind !== 'stream') throw new EngineError('engine_failed', 'engine did not stream')
   const rest = answer.chunks[Symbol.asyncIterator]()
-  return { first: await rest.next(), rest }
+  return { first: await rest.next(), rest, ...(answer.fitted && { fitted: true }) }
 }
 
 function call(
@@ -145,14 +145,15 @@ function call(
 }
 
 /** Agents request 32,000 tokens whatever the context is; a prompt that fits must not fail because of that. */
-async function fit<R>(
+async function fit<R extends Pick<EngineAnswer, 'fitted'>>(
   exchange: Exchange,
   endpoint: EngineEndpoint,
   body: JsonObject,
   run: (body: JsonObject) => Promise<R>,
 ): Promise<{ result: R; fitted: boolean }> {
   try {
-    return { result: await run(body), fitted: false }
+    const result = await run(body)
+    return { result, fitted: result.fitted === true }
   } catch (thrown) {
     const counted = await countOverflow(exchange, endpoint, body, thrown)
     const room = exchange.model.contextLength - (counted?.promptTokens ?? Number.POSITIVE_INFINITY)

@@ -4,7 +4,8 @@ import type { GenerativeModel } from '../model/generative-model.ts'
 import { tooLong } from '../prompt/too-long.ts'
 import { integer } from '../scheduling/sampling.ts'
 
-const maxStops = 4
+/** As many as the messages API allows; the endpoints of OpenAI check their own limit. */
+const maxStops = 64
 const maxStopChars = 1024
 
 export function readStops(body: JsonObject): string[] {
@@ -30,15 +31,17 @@ export function readChoices(body: JsonObject, { maxChoices }: GenerativeModel): 
   return n
 }
 
-/** The requested limit, reduced to what fits the context. */
+/** The requested limit, reduced to what fits the context; `fitted` says whether it was. */
 export function fitMaxTokens(
   promptTokens: number,
   asked: number | undefined,
   { info: { contextLength } }: GenerativeModel,
   param: string,
-): number {
+): { maxTokens: number; fitted: boolean } {
   if (promptTokens === 0)
     throw new EngineError('invalid_value', 'the prompt must have at least one token', { param })
   if (promptTokens >= contextLength) throw tooLong(promptTokens, contextLength, param)
-  return Math.min(asked ?? Number.POSITIVE_INFINITY, contextLength - promptTokens)
+  const room = contextLength - promptTokens
+  const fitted = asked === undefined || asked > room
+  return { maxTokens: fitted ? room : asked, fitted }
 }

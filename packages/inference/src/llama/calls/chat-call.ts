@@ -21,7 +21,7 @@ export async function answerChat(
   const prompt = makeChatPrompt(body, model.template, model.tokenizer)
   const asked =
     integer(body, 'max_completion_tokens', 1, 1e9) ?? integer(body, 'max_tokens', 1, 1e9)
-  const maxTokens = fitMaxTokens(prompt.tokens.length, asked, model, 'messages')
+  const { maxTokens, fitted } = fitMaxTokens(prompt.tokens.length, asked, model, 'messages')
   const choices = makeChoices(model, body, prompt)
   const usage = new UsageCount(onUsage)
   const options = {
@@ -35,9 +35,10 @@ export async function answerChat(
   }
   const run = [{ tokens: prompt.tokens, maxTokens, choices }]
   const answer = new ChatAnswer(model, choices, usage)
-  if (stream) return { kind: 'stream', chunks: streamRun(model.scheduler, run, options, answer) }
+  if (stream)
+    return { kind: 'stream', chunks: streamRun(model.scheduler, run, options, answer), fitted }
   await startRun(model.scheduler, run, options, answer.collect())
-  return { kind: 'complete', body: answer.format(options.promptLogprobs !== undefined) }
+  return { kind: 'complete', body: answer.format(options.promptLogprobs !== undefined), fitted }
 }
 
 /** The tokens that a call with this body is charged for; approximate if the prompt is far too long. */

@@ -35,7 +35,7 @@ export async function answerCompletion(
   const runs = prompts.map((prompt, at) => ({
     prompt,
     tokens: prompt.tokens,
-    maxTokens: fitMaxTokens(prompt.tokens.length, asked, model, 'prompt'),
+    maxTokens: fitMaxTokens(prompt.tokens.length, asked, model, 'prompt').maxTokens,
     choices: makeChoices(model, body, prompt.tokens, grammar, n, at * n),
   }))
   const usage = new UsageCount(onUsage)
