@@ -57,6 +57,13 @@ function makeChoices(model: GenerativeModel, body: JsonObject, prompt: ChatPromp
   const { toolStyle, mayThink } = template
   const isHarmony = toolStyle === 'harmony'
   const grammar = answerGrammar(native, body, choice, { toolStyle, mayThink, startsInReasoning })
+  // A forced call may follow a started answer; JSON that a schema describes has its own start.
+  if (prompt.continues && grammar !== undefined && (isHarmony || choice.kind !== 'forced'))
+    throw new EngineError(
+      'unsupported_value',
+      'a started answer cannot be continued under a response_format',
+      { param: 'messages' },
+    )
   const isFree = choice.kind === 'auto' && grammar === undefined && !isHarmony
   const atCall = isFree ? begunCallGrammar(native, choice) : undefined
   const sampling = {
@@ -72,7 +79,7 @@ function makeChoices(model: GenerativeModel, body: JsonObject, prompt: ChatPromp
     output: new ChoiceOutput({
       text,
       reader: isHarmony
-        ? new HarmonyOutput()
+        ? new HarmonyOutput(prompt.continues)
         : new PlainOutput({ startsInReasoning, hasTools: choice.kind !== 'none' }),
       stops: readStops(body),
       silentStops: template.stops,

@@ -12,6 +12,12 @@ function read(text: string): { parts: OutputPart[]; finishedCalls: number } {
 const joined = (parts: readonly OutputPart[], kind: OutputPart['kind']): string =>
   parts.map((part) => (part.kind === kind && 'text' in part ? part.text : '')).join('')
 
+test('an answer that the prompt has started is continued', () => {
+  const output = new HarmonyOutput(true)
+  expect(output.push('llo!<|return|>')).toEqual([{ kind: 'content', text: 'llo!' }])
+  expect(output.end(false)).toEqual([])
+})
+
 test('analysis is reasoning and final is the answer', () => {
   const { parts } = read(
     '<|channel|>analysis<|message|>User says hi.<|end|><|start|>assistant<|channel|>final<|message|>Hello!<|return|>',

@@ -14,11 +14,17 @@ type Channel =
 export class HarmonyOutput implements OutputReader {
   readonly #scanner = new MarkerScanner()
   /** The text between `<|channel|>` and `<|message|>`; undefined inside a message. */
-  #header: string | undefined = ''
-  #channel: Channel = { kind: 'reasoning' }
+  #header: string | undefined
+  #channel: Channel
   #started = 0
   finishedCalls = 0
   readonly isAtCall = false
+
+  /** `startsInAnswer` if the prompt already opened the final channel. */
+  constructor(startsInAnswer = false) {
+    this.#header = startsInAnswer ? undefined : ''
+    this.#channel = { kind: startsInAnswer ? 'content' : 'reasoning' }
+  }
 
   get isReasoning(): boolean {
     return this.#header === undefined && this.#channel.kind === 'reasoning'

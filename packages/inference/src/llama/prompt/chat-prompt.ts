@@ -11,6 +11,8 @@ export type ChatPrompt = {
   readonly choice: ToolChoice
   /** Whether the prompt ends inside the model's reasoning. */
   readonly startsInReasoning: boolean
+  /** Whether the prompt ends with the start of an answer, which the model goes on with. */
+  readonly continues: boolean
 }
 
 export function makeChatPrompt(
@@ -24,16 +26,46 @@ export function makeChatPrompt(
   tokenizer.refuseUnfitting([read, choice.tools], 'messages')
   const foreign = tokenizer.newForeignText()
   const isDescribed = template.toolStyle === 'described'
-  const messages = foreign.protect(isDescribed ? describeTools(read, choice.tools) : read)
+  const begun = body.continue_final_message === true ? begunAnswer(read) : undefined
+  const earlier = begun === undefined ? read : read.slice(0, -1)
+  const messages = foreign.protect(isDescribed ? describeTools(earlier, choice.tools) : earlier)
   const tools =
     isDescribed || choice.tools.length === 0 ? {} : { tools: foreign.protect(choice.tools) }
   const variables = { ...templateOptions(body), ...tools }
-  const rendered = renderFitting(messages, variables, template)
+  const opened = renderFitting(messages, variables, template)
+  const rendered =
+    begun === undefined ? opened : continued(opened, foreign.protect(begun), template)
   return {
     tokens: tokenizer.ofPieces(foreign.split(rendered)),
     choice,
-    startsInReasoning: /<think>\s*$/.test(rendered),
+    startsInReasoning: begun === undefined && opensReasoning.test(opened),
+    continues: begun !== undefined,
   }
+}
+
+const opensReasoning = /<think>\s*$/
+
+/** The last message, if it is an answer that can be continued. */
+function begunAnswer(messages: readonly TemplateMessage[]): TemplateMessage {
+  const last = messages.at(-1)
+  if (last?.role === 'assistant' && last.tool_calls === undefined) return last
+  throw new EngineError(
+    'invalid_value',
+    'continue_final_message needs an assistant message without tool calls at the end',
+    { param: 'messages' },
+  )
+}
+
+/**
+ * The text of a started answer after the prompt that asks for one. Templates close each message, so
+ * it cannot be one of theirs.
+ */
+function continued(opened: string, begun: TemplateMessage, template: ChatTemplate): string {
+  const { content, reasoning_content: reasoning = '' } = begun
+  if (template.toolStyle === 'harmony') return `${opened}<|channel|>final<|message|>${content}`
+  // The answer comes after the reasoning, even if there was none.
+  if (opensReasoning.test(opened)) return `${opened}${reasoning}\n</think>\n\n${content}`
+  return `${opened}${content}`
 }
 
 /**

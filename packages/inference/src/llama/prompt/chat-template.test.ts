@@ -120,6 +120,28 @@ describe('a template', () => {
     expect(() => think({ chat_template_kwargs: 'x' })).toThrow()
   })
 
+  test('is followed by the start of an answer that is to be continued', () => {
+    const begun = { role: 'assistant', content: 'I am </s>', reasoning_content: 'hm' }
+    const messages = [{ role: 'user', content: 'x' }, begun]
+    const body = { messages, continue_final_message: true, add_generation_prompt: false }
+    expect(textOf(body, templateOf(marked))).toBe('[user]x[assistant]I am </s>')
+    const prompt = makeChatPrompt(body, templateOf(marked), tokenizer)
+    expect(prompt).toMatchObject({ continues: true, startsInReasoning: false })
+    expect(prompt.tokens).not.toContain(2)
+    const thinking = { ...body, reasoning_effort: 'high' }
+    expect(textOf(thinking, templateOf(marked))).toBe(
+      '[user]x[assistant]<think>hm\n</think>\n\nI am </s>',
+    )
+    expect(makeChatPrompt(thinking, templateOf(marked), tokenizer).startsInReasoning).toBe(false)
+    expect(textOf(body, templateOf(strict))).toBe('[user]xI am </s>')
+    expect(textOf(body, templateOf(harmony))).toEndWith('<|channel|>final<|message|>I am </s>')
+  })
+
+  test('continues nothing but an answer', () => {
+    const body = { messages: [{ role: 'user', content: 'x' }], continue_final_message: true }
+    expect(() => textOf(body, templateOf(marked))).toThrow('assistant message')
+  })
+
   test('cannot be given other messages through its options', () => {
     const messages = [{ role: 'user', content: 'x' }]
     const body = { messages, chat_template_kwargs: { messages: 'evil', bos_token: 'evil' } }
