@@ -38,7 +38,7 @@ export class GrammarWidth {
     this.#ways.set(name, { least, together: inside.map((one) => [one]) })
   }
 
-  /** An object: a declared name can also match the additional properties, if those are allowed. */
+  /** An object: a declared name is not among the additional properties, so one rule applies. */
   noteObject(
     name: string,
     values: readonly string[],
@@ -46,7 +46,7 @@ export class GrammarWidth {
     first: FirstProperty | undefined,
   ): void {
     this.#starts.set(name, '{')
-    const together = values.map((value) => (other === undefined ? [value] : [value, other]))
+    const together = values.map((value) => [value])
     if (other !== undefined) together.push([other])
     this.#ways.set(name, { least: 1, together })
     if (first !== undefined && other === undefined) this.#firsts.set(name, first)

@@ -98,7 +98,22 @@ const cases: [string, unknown, unknown[], unknown[]][] = [
     'further properties',
     { type: 'object', properties: { a: { const: 1 } }, additionalProperties: { type: 'integer' } },
     [{}, { a: 1 }, { a: 1, b: 2 }, { b: 2, c: 3 }],
-    [{ b: 'x' }],
+    [{ b: 'x' }, { a: 2 }, { b: 2, a: 2 }],
+  ],
+  [
+    'further properties next to similar names',
+    {
+      properties: { ab: { const: 1 }, abc: { const: 1 }, 'q"': { const: 1 }, '': { const: 1 } },
+      additionalProperties: { type: 'string' },
+    },
+    [
+      ...[{ a: 'x' }, { abd: 'x' }, { abcd: 'x' }, { q: 'x' }, { 'q\\': 'x' }, { 'q"r': 'x' }],
+      ...[
+        { ab: 1, abc: 1, 'q"': 1, '': 1, ']^-\n\u00e9': 'x' },
+        { b: 'x', '"': 'y' },
+      ],
+    ],
+    [{ ab: 'x' }, { abc: 'x' }, { 'q"': 'x' }, { '': 'x' }, { ab: 1, abc: 1, ab2: 1 }],
   ],
   ['any object', { type: 'object' }, [{}, { x: [1] }], [[]]],
   ['anyOf', { anyOf: [{ type: 'null' }, person] }, [null, { name: 'A', age: 1 }], [1, {}]],
@@ -240,6 +255,11 @@ describe('a schema', () => {
       { prefixItems: lengths(990, 1000).map((items) => array(items, { maxItems: 1000 })) },
       'too large',
     ],
+    [
+      'names at length',
+      { properties: { ['x'.repeat(100_000)]: {} }, additionalProperties: {} },
+      'too large',
+    ],
     ['counts oddly', { list: [true], prefixItems: [{ $ref: '#/list/00' }] }, 'points to nothing'],
     ['points far', { $ref: `#/${'a/'.repeat(1000)}` }, 'too long'],
     ['lists types', { type: Array(8).fill('null') }, 'type lists'],
@@ -272,7 +292,6 @@ const node = (kind: string, more = {}) => ({
 test.each<[string, unknown]>([
   ['lists that begin alike', { anyOf: [array(self), array(self, { minItems: 1 })] }],
   ['objects that begin alike', { anyOf: [node('a'), node('a', { more: true })] }],
-  ['a name that is declared and allowed', { properties: { a: self }, additionalProperties: self }],
   [
     'alternatives of alternatives',
     { x: array(self), anyOf: [{ $ref: '#/x' }, { anyOf: [array(self), { type: 'null' }] }] },
@@ -313,9 +332,22 @@ test.each<[string, unknown, unknown]>([
     { properties: { a: self }, additionalProperties: true },
     { a: { a: {} }, b: [1] },
   ],
+  [
+    'further properties like the declared ones',
+    { properties: { a: self }, additionalProperties: self },
+    { a: { a: {} }, b: { a: { c: {} } } },
+  ],
   ['a list of itself or nothing', { anyOf: [array(self), { type: 'null' }] }, [[null], []]],
 ])('a schema that contains itself is followed: %s', (_, schema, value) => {
   expect(allows(schema, value)).toBe(true)
+})
+
+test('a declared name cannot be written in another way to get another type', () => {
+  const properties = { 'a/': { const: 1 }, '\u0001': { const: 1 } }
+  const grammar = grammarOf({ properties, additionalProperties: { type: 'string' } })
+  for (const key of ['\\u0061/', 'a\\/', 'a\\u002f', '\\u0001', '\u0001'])
+    expect([key, grammar.accepts(`{"${key}": "x"}`)]).toEqual([key, false])
+  expect(grammar.accepts('{"a/": 1, "\\u0001": 1, "b": "x"}')).toBe(true)
 })
 
 test('an integer range allows exactly its numbers', () => {

@@ -4,6 +4,7 @@ import { type GrammarBuilder, literal, repeat } from './gbnf.ts'
 import { type FirstProperty, GrammarWidth, type Starts } from './grammar-width.ts'
 import { integerRange } from './integer-range.ts'
 import { numberRange } from './number-range.ts'
+import { addOtherKeys } from './other-keys.ts'
 import { addPattern } from './pattern-rule.ts'
 import { count, integerBounds, nothingFits, numberBounds } from './schema-bounds.ts'
 import { asList, asObject, invalidSchema, isObject, maxDepth, SchemaRoot } from './schema-root.ts'
@@ -170,7 +171,10 @@ class SchemaReader {
     let other: string | undefined
     if (extra !== undefined && extra !== false) {
       other = this.rule(extra, depth + 1)
-      const member = this.#builder.add(`${this.#builder.json('string')} ":" ${ws} ${other}`)
+      const names = Object.keys(asObject(schema.properties))
+      const key =
+        names.length === 0 ? this.#builder.json('string') : addOtherKeys(this.#builder, names)
+      const member = this.#builder.add(`${key} ":" ${ws} ${other}`)
       more = { first: `(${member} ("," ${ws} ${member})*)?`, later: `("," ${ws} ${member})*` }
     }
     // From the last to the first: each rule is what may follow, with and without a comma before it.
