@@ -135,7 +135,10 @@ describe('which path', () => {
       response('x', { tools: [{ type: 'local_shell' }] }),
       response('x', { tools: [{ ...named, server_url: 'http://192.0.2.1' }] }),
       response('x', { truncation: 'auto' }),
-      response('x', { tools: [named], tool_choice: { type: 'allowed_tools', mode: 'auto' } }),
+      response('x', {
+        tools: [named],
+        tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [named] },
+      }),
       response([turn('user', 'x'), answered, output]),
       response('x', { tools: [named], parallel_tool_calls: false }),
       response([

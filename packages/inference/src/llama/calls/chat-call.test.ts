@@ -180,7 +180,7 @@ describe('a chat answer', () => {
     [{ messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, 'messages[0].content[0]'],
     [{ temperature: 3 }, 'temperature'],
     [{ seed: 'x' }, 'seed'],
-    [{ stop: ['a', 'b', 'c', 'd', 'e'] }, 'stop'],
+    [{ stop: Array(65).fill('a') }, 'stop'],
     [{ top_logprobs: 21, logprobs: true }, 'top_logprobs'],
     [{ tool_choice: 'required' }, 'tool_choice'],
     [{ response_format: { type: 'xml' } }, 'response_format.type'],
