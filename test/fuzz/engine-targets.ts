@@ -50,7 +50,8 @@ const options = {
 
 /** Every name that a grammar uses is one that it defines: nothing of a schema becomes notation. */
 function requireClosed(grammar: string): void {
-  const bare = grammar.replace(/"(?:\\.|[^"\\])*"/gs, ' ').replace(/\[(?:\\.|[^\]\\])*\]/gs, ' ')
+  // In one pass: a class may contain a quotation mark, and a text a bracket.
+  const bare = grammar.replace(/"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]/gs, ' ')
   const defined = new Set([...bare.matchAll(/^([\w-]+) ::=/gm)].map(([, name]) => name))
   for (const [name] of bare.matchAll(/[a-zA-Z][\w-]*/g))
     if (!defined.has(name)) throw new Disagreement('the grammar names a rule that it lacks')

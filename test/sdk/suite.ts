@@ -132,13 +132,13 @@ export const cases: readonly Case[] = [
       const otherLog = logKey.replace(/^[^+]+/, 'other/log')
       const forged = await fails(() => connect(config, { manifest: { logKey: otherLog } }))
       equal(describe(forged).join(), 'attestation_refused,false,log_malformed')
-      // The worker's certificate is good for 30 days, the manifest for 90.
+      // What the worker stated is good for a day, the manifest for 90.
       const inDays = (days: number) => () => new Date(Date.now() + days * 86_400_000)
       const frozen = await fails(() => connect(config, { now: inDays(60) }))
       equal(describe(frozen).join(), 'attestation_refused,false,log_stale')
       const patient = { logKey, maxAgeHours: 30 * 365 * 24 }
       const expired = await fails(() => connect(config, { now: inDays(60), manifest: patient }))
-      equal(describe(expired).join(), 'attestation_refused,false,certificate_expired')
+      equal(describe(expired).join(), 'attestation_refused,false,statement_expired')
       const old = await fails(() => connect(config, { now: inDays(120), manifest: patient }))
       equal(describe(old).join(), 'attestation_refused,false,manifest_expired')
     },

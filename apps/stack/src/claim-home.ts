@@ -16,17 +16,21 @@ type Claim = {
 /** Returns a function that releases the home; throws if a running stack uses it. */
 export function claimHome(home: Home, url: string): () => void {
   const path = home.at('running.json')
+  const own = `${path}.new-${process.pid}`
   const claim: Claim = { pid: process.pid, started: startOf(process.pid) ?? '', url }
   for (;;) {
     try {
-      // Exclusive: of two simultaneous starts, one fails here.
-      writeFileSync(path, JSON.stringify(claim), { flag: 'wx', mode: 0o600 })
+      // Exclusive, and never seen half written: of two simultaneous starts, one fails here.
+      writeFileSync(own, JSON.stringify(claim), { mode: 0o600 })
+      linkSync(own, path)
       return () => rmSync(path, { force: true })
     } catch (cause) {
       if ((cause as { code?: unknown }).code !== 'EEXIST') {
         const message = `${path} cannot be written; check its permissions, or choose another directory with --home`
         throw new StackError('home_unusable', message, { cause })
       }
+    } finally {
+      rmSync(own, { force: true })
     }
     const other = readClaim(path)
     if (isRunning(other)) {

@@ -100,7 +100,8 @@ test('a short context causes a warning, and an unknown model is refused', async 
 
 test('a request to end is passed on to the agent, and its folder goes with it', async () => {
   const ending = launch('opencode', ['--', 'wait'])
-  while (!existsSync(record)) await Bun.sleep(5)
+  const hasStarted = () => existsSync(record) && readFileSync(record, 'utf8').endsWith('\n')
+  while (!hasStarted()) await Bun.sleep(5)
   process.emit('SIGTERM', 'SIGTERM')
   const { code, seen } = await ending
   expect(code).toBe(143)
