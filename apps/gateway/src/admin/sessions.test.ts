@@ -1,5 +1,6 @@
 /** How people sign in and out: links, passwords, cookies. */
 import { afterAll, expect, test } from 'bun:test'
+import { enterHashing } from '../members/password.ts'
 import { password, startAdminWorld, tokenIn } from '../testing/admin-world.ts'
 
 const { gateway, admin, newBrowser, operate, join } = await startAdminWorld()
@@ -94,3 +95,37 @@ test('a short password is refused, and a change of password ends other sessions'
   expect((await two.request('GET', 'session')).status).toBe(401)
   expect((await one.request('GET', 'session')).status).toBe(200)
 })
+
+/** Whether fewer than four sign-ins from this machine wait. */
+function hasFreeSlot(): boolean {
+  try {
+    enterHashing({ name: 'address 127.0.0.1', isKnown: false }).end()
+    return true
+  } catch {
+    return false
+  }
+}
+
+test('a password reset also ends sign-ins that were waiting with the old password', async () => {
+  const email = 'hurried@example.org'
+  const { member } = await (await join({ role: 'member' }, email)).json('GET', 'session')
+  const { url } = await operate('POST', `admin/members/${member?.id}/reset`)
+  // All hashing slots are taken: the sign-ins wait with the old hash, and the link goes first.
+  const release: (() => void)[] = []
+  for (const name of ['one', 'two']) {
+    const turn = enterHashing({ name, isKnown: true })
+    void turn.run(() => new Promise<void>((resolve) => release.push(resolve))).finally(turn.end)
+  }
+  const browsers = Array.from({ length: 4 }, newBrowser)
+  const signIns = browsers.map((browser) => browser.request('POST', 'session', { email, password }))
+  while (hasFreeSlot()) await admin.json('GET', 'session')
+  const body = { token: tokenIn(url), password: 'another long password' }
+  const reset = newBrowser().request('POST', 'invitations/accept', body)
+  await admin.json('GET', 'session')
+  for (const each of release) each()
+  expect((await reset).status).toBe(200)
+  await Promise.all(signIns)
+  for (const browser of browsers) {
+    expect((await browser.request('GET', 'session')).status).toBe(401)
+  }
+}, 120_000)

@@ -34,6 +34,9 @@ export type AuditEvent = {
 /** The actor for the admin token. */
 export const operatorActor: AuditActor = { id: 'operator', name: 'admin token', accountId: null }
 
+/** Stored instead of an address that the account may not see. */
+export const hiddenAddress = ''
+
 const keptDays = 400
 /** Unauthenticated users cannot push out admins' entries: theirs have a separate limit. */
 const keptStrangers = 10_000
@@ -59,9 +62,10 @@ export async function recordStranger(
   const repeated = await database.query(
     `update audit_events set times = times + 1, last_at = now() where id = (
        select id from audit_events where actor_id is null and action = $1 and subject_name = $2
-         and address = $3 and details = $4::jsonb and at > now() - interval '1 hour'
+         and address = $3 and details = $4::jsonb and account_id is not distinct from $5
+         and at > now() - interval '1 hour'
        order by id desc limit 1) returning id`,
-    [action, subject.name, address, JSON.stringify(subject.details ?? {})],
+    [action, subject.name, address, JSON.stringify(subject.details ?? {}), subject.accountId],
   )
   if (repeated.length === 0) await insert(database, action, undefined, subject, address)
 }

@@ -42,6 +42,16 @@ test('known callers go before unknown ones', async () => {
   expect(order).toEqual(['a', 'link', 'b', 'c'])
 })
 
+test('unknown callers get every fourth turn while known ones wait', async () => {
+  const { order, start, finish } = scripted(new HashQueue({ running: 1, perLane: 4, total: 16 }))
+  const known = ['k', 'k', 'k', 'k', 'l', 'l', 'l', 'l'].map((name) => start(name, true))
+  const all = [...known, start('a'), start('b')]
+  for (let count = 0; count < 10; count++) await finish()
+  await Promise.all(all)
+  expect(order.indexOf('a')).toBe(4)
+  expect(order.indexOf('b')).toBe(8)
+})
+
 test('one lane, and all unknown callers together, have a bounded number of slots', async () => {
   const queue = new HashQueue({ running: 1, perLane: 2, total: 3 })
   const turns = [queue.enter(lane('a')), queue.enter(lane('a'))]

@@ -4,7 +4,7 @@ import { ApiError } from '@privatemode/protocol/api'
 /** The caller for whom a password is hashed. */
 export type HashLane = {
   readonly name: string
-  /** Has proof of identity: a session, a one-time link, a browser that signed in before. These go first. */
+  /** Has proof of identity: a session, a one-time link, a browser that signed in before. These go first, most of the time. */
   readonly isKnown: boolean
 }
 
@@ -22,6 +22,9 @@ export type HashQueueLimits = {
   readonly total: number
 }
 
+/** A turn for unknown callers, even while known ones wait: a few members cannot keep everybody else out. */
+const strangersEvery = 4
+
 type Waiter = { readonly lane: HashLane; readonly go: () => void }
 
 export class HashQueue {
@@ -32,6 +35,7 @@ export class HashQueue {
   /** When a lane last had its turn, as a turn count: the lane that waited longest is next. */
   readonly #lastTurn = new Map<string, number>()
   #turns = 0
+  #knownInARow = 0
   #running = 0
 
   constructor(limits: HashQueueLimits) {
@@ -79,7 +83,7 @@ export class HashQueue {
 
   /** Passes the slot on, so that later callers cannot take it first. */
   #next(): void {
-    const queue = this.#waiting.known.length > 0 ? this.#waiting.known : this.#waiting.strangers
+    const queue = this.#nextQueue()
     const turnOf = ({ lane }: Waiter) => this.#lastTurn.get(lane.name) ?? 0
     const longest = queue.reduce(
       (best, each, at) => (turnOf(each) < turnOf(queue[best] as Waiter) ? at : best),
@@ -88,6 +92,14 @@ export class HashQueue {
     const [waiter] = queue.splice(longest, 1)
     if (waiter === undefined) this.#running--
     else waiter.go()
+  }
+
+  #nextQueue(): Waiter[] {
+    const { known, strangers } = this.#waiting
+    const isTurnOfStrangers = strangers.length > 0 && this.#knownInARow >= strangersEvery - 1
+    const goesToKnown = known.length > 0 && !isTurnOfStrangers
+    this.#knownInARow = goesToKnown ? this.#knownInARow + 1 : 0
+    return goesToKnown ? known : strangers
   }
 
   #leave(lane: HashLane): void {

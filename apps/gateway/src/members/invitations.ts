@@ -109,7 +109,11 @@ export type AcceptanceRecord = {
   readonly refused: (invitation: Invitation) => Promise<void>
 }
 
-export type Accepted = { readonly member: Member; readonly invitation: Invitation }
+export type Accepted = {
+  readonly member: Member
+  readonly invitation: Invitation
+  readonly passwordHash: string
+}
 
 /**
  * Works once: the link is consumed in the same transaction. The token is looked up before the
@@ -146,6 +150,7 @@ export async function acceptInvitation(
     const accepted = {
       member: await applyInvitation(queries, row, given, passwordHash),
       invitation: readInvitation(row),
+      passwordHash,
     }
     await record.accepted(queries, accepted)
     return accepted

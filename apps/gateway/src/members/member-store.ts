@@ -3,6 +3,7 @@ import { ApiError } from '@privatemode/protocol/api'
 import { refuseForeignDomain } from '../accounts/email-domains.ts'
 import { newId } from '../keys/api-key.ts'
 import type { Queries, Row } from '../state/database.ts'
+import { wrongPassword } from './password.ts'
 
 export type Role = 'admin' | 'member'
 
@@ -101,13 +102,22 @@ export async function changeMember(
   return findMember(database, id)
 }
 
-/** Ends all sessions, and links that would set the password again. */
+/**
+ * Ends all sessions, and links that would set the password again. With `oldHash`, throws if that is
+ * no longer the password.
+ */
 export async function setPassword(
   database: Queries,
   id: string,
   passwordHash: string,
+  oldHash?: string,
 ): Promise<void> {
-  await database.query('update members set password_hash = $2 where id = $1', [id, passwordHash])
+  const changed = await database.query(
+    `update members set password_hash = $2
+     where id = $1 and ($3::text is null or password_hash = $3) returning id`,
+    [id, passwordHash, oldHash ?? null],
+  )
+  if (changed.length === 0) throw wrongPassword()
   await database.query(
     'update invitations set used_at = now() where member_id = $1 and used_at is null',
     [id],

@@ -167,7 +167,9 @@ test("a known browser and a session are not locked out by others' guesses", asyn
   await refused(stranger, 'rate_limit_exceeded', 'too many failed attempts')
   const forged = signIn(database, { ...attempt, browserToken: 'A'.repeat(43) })
   await refused(forged, 'rate_limit_exceeded', 'too many failed attempts')
-  expect(await signIn(database, { ...attempt, browserToken })).toMatchObject({ id: member.id })
+  expect(await signIn(database, { ...attempt, browserToken })).toMatchObject({
+    member: { id: member.id },
+  })
   await confirmPassword(database, member, attempt)
   // It has its own count, and belongs to one member.
   const guess = { ...attempt, browserToken, password: 'a wrong guess' }
@@ -202,12 +204,109 @@ test('a correct password resets the count, for the address too', async () => {
   expect(rows).toEqual([])
 })
 
-test('without a link, the gateway hashes no password', async () => {
+/** A member with the same address in another account, whose admin knows the password. */
+async function createNamesake(ownPassword: string): Promise<Member> {
+  const otherId = `acct_${newId()}`
+  await database.query(`insert into accounts (id, name) values ($1, 'Other')`, [otherId])
+  const { email } = member
+  return createMember(database, {
+    ...{ accountId: otherId, email, name: 'Namesake', role: 'admin' },
+    passwordHash: cheapHashOf(ownPassword),
+  })
+}
+
+test('signing in as a namesake in another account does not clear the count', async () => {
+  await setPassword(database, member.id, cheapHash)
+  const namesake = await createNamesake('password of the namesake')
+  let guessing = 0
+  const signInWith = (wish: string) =>
+    signIn(database, {
+      ...{ email: member.email, password: wish, browserToken: undefined },
+      address: `198.51.100.${guessing++}`,
+    })
+  for (let tries = 0; tries < 4; tries++) {
+    await refused(signInWith('a wrong guess'), 'permission_denied', 'address or password is wrong')
+  }
+  expect(await signInWith('password of the namesake')).toMatchObject({ member: namesake })
+  await refused(signInWith('a wrong guess'), 'permission_denied', 'address or password is wrong')
+  await refused(signInWith(password), 'rate_limit_exceeded', 'too many failed attempts')
+})
+
+test('a failed sign-in with namesakes is recorded in each account, without the source', async () => {
+  const namesake = await createNamesake('password of the namesake')
+  const attempt = { email: member.email, address: '203.0.113.9', browserToken: undefined }
+  for (let tries = 0; tries < 2; tries++) {
+    const guess = signIn(database, { ...attempt, password: 'a wrong guess' })
+    await refused(guess, 'permission_denied', 'address or password is wrong')
+  }
+  const found = await database.query(
+    `select account_id, subject_id, address, times from audit_events
+     where subject_name = $1 order by id`,
+    [member.email],
+  )
+  expect(found).toEqual([
+    { account_id: null, subject_id: null, address: '203.0.113.9', times: 2 },
+    { account_id: accountId, subject_id: member.id, address: '', times: 2 },
+    { account_id: namesake.accountId, subject_id: namesake.id, address: '', times: 2 },
+  ])
+})
+
+/** Occupies the hash queue until `release`. */
+function holdHashing() {
   const release: (() => void)[] = []
   const held = ['one', 'two'].map((name) => {
     const turn = enterHashing({ name, isKnown: true })
     return turn.run(() => new Promise<void>((resolve) => release.push(resolve))).finally(turn.end)
   })
+  return async () => {
+    for (const each of release) each()
+    await Promise.all(held)
+  }
+}
+
+test('all browsers of a member share their slots for hashing', async () => {
+  await setPassword(database, member.id, cheapHash)
+  const tokens = [
+    await rememberBrowser(database, member.id),
+    await rememberBrowser(database, member.id),
+  ]
+  const release = holdHashing()
+  const tried = Array.from({ length: 6 }, (_, index) =>
+    signIn(database, {
+      ...{ email: member.email, password, address: '192.0.2.9' },
+      browserToken: tokens[index % 2],
+    }).then(
+      () => 'signed in',
+      (error: { message: string }) => error.message,
+    ),
+  )
+  const refusals = await Promise.race([Promise.all(tried.slice(4)), Promise.any(tried.slice(0, 4))])
+  await release()
+  expect(refusals).toEqual(Array(2).fill(expect.stringContaining('concurrent sign-ins from here')))
+  expect(await Promise.all(tried.slice(0, 4))).toEqual(Array(4).fill('signed in'))
+})
+
+test('a sign-in that was waiting while the password changed starts no session', async () => {
+  await setPassword(database, member.id, cheapHash)
+  const begun = await signIn(database, {
+    ...{ email: member.email, password, address: '192.0.2.10', browserToken: undefined },
+  })
+  await beginSession(database, member, begun)
+  await setPassword(database, member.id, cheapHashOf('another long password'))
+  await refused(beginSession(database, member, begun), 'permission_denied', 'password is wrong')
+  const overwrite = setPassword(database, member.id, cheapHash, begun.passwordHash)
+  await refused(overwrite, 'permission_denied', 'password is wrong')
+  const rows = await database.query('select 1 from sessions where member_id = $1', [member.id])
+  expect(rows).toEqual([])
+})
+
+test('a member who was disabled during the sign-in gets no session', async () => {
+  await database.query('update members set disabled_at = now() where id = $1', [member.id])
+  await refused(beginSession(database, member), 'permission_denied', 'password is wrong')
+})
+
+test('without a link, the gateway hashes no password', async () => {
+  const release = holdHashing()
   // All hashing slots are taken: a call that needs one would not return.
   const unknown = Array.from({ length: 24 }, () =>
     accept(newToken(), 'x@example.org').catch((error: { code: string }) => error.code),
@@ -221,8 +320,7 @@ test('without a link, the gateway hashes no password', async () => {
     expect(new Set(codes as string[])).toEqual(new Set(['permission_denied']))
   } finally {
     clearTimeout(timer)
-    for (const each of release) each()
-    await Promise.all(held)
+    await release()
   }
 })
 
@@ -249,7 +347,7 @@ test.each(['accounts', 'members'])(
     await setPassword(database, id, cheapHash)
     const signsIn = () =>
       signIn(database, { email, password, address: '192.0.2.3', browserToken: undefined })
-    expect(await signsIn()).toMatchObject({ id })
+    expect(await signsIn()).toMatchObject({ member: { id } })
     const { token } = await invite(database, { ...wish, memberId: id, email })
     const subject = table === 'accounts' ? accountId : id
     await database.query(`update ${table} set disabled_at = now() where id = $1`, [subject])
@@ -266,10 +364,12 @@ test('a new password ends every link that would set another', async () => {
 })
 
 /** Real ones take a second each. */
-const cheapHash = [
-  ...['scrypt', 4, 8, 1, Buffer.alloc(16).toString('base64')],
-  scryptSync(password, Buffer.alloc(16), 32, { N: 16, r: 8, p: 1 }).toString('base64'),
-].join('$')
+function cheapHashOf(text: string): string {
+  const salt = Buffer.alloc(16)
+  const hash = scryptSync(text, salt, 32, { N: 16, r: 8, p: 1 })
+  return ['scrypt', 4, 8, 1, salt.toString('base64'), hash.toString('base64')].join('$')
+}
+const cheapHash = cheapHashOf(password)
 
 test('a link created while its creator loses the rights is void', async () => {
   const admin = await createMember(database, {

@@ -49,6 +49,11 @@ export function checkPassword(password: string): void {
   }
 }
 
+/** One answer for a wrong password, an unknown address, and a disabled member or account. */
+export function wrongPassword(): ApiError {
+  return new ApiError('permission_denied', 'address or password is wrong', { status: 401 })
+}
+
 const nobody = `scrypt$${logN}$${r}$${p}$${'A'.repeat(22)}==$${'A'.repeat(43)}=`
 
 function stretch(password: string, salt: Buffer, options: ScryptOptions): Promise<Buffer> {

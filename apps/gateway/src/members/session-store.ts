@@ -4,6 +4,7 @@ import { ApiError } from '@privatemode/protocol/api'
 import type { Queries, Row } from '../state/database.ts'
 import { isKnownBrowser, rememberBrowser, seeBrowserAgain } from './known-browsers.ts'
 import { findMember, type Member } from './member-store.ts'
+import { wrongPassword } from './password.ts'
 import { hashToken, newToken } from './token.ts'
 
 const idleHours = 12
@@ -15,20 +16,34 @@ export type Session = { readonly member: Member; readonly token: string }
 /** A session just started, and what the browser keeps beyond it. */
 export type NewSession = Session & { readonly browserToken: string }
 
-/** `browserToken` is what the browser kept from an earlier sign-in of the same member. */
+export type SessionWish = {
+  /** What the browser kept from an earlier sign-in of the same member. */
+  readonly browserToken?: string | undefined
+  /** The hash that the password was checked against; undefined without a password. */
+  readonly passwordHash?: string | undefined
+}
+
+/**
+ * Throws if the member was disabled or got another password since it was checked. Run it in a
+ * transaction: the member's row stays locked, so that a new password finds this session and ends it.
+ */
 export async function beginSession(
   database: Queries,
   member: Member,
-  browserToken?: string,
+  { browserToken, passwordHash }: SessionWish = {},
 ): Promise<NewSession> {
   const token = newToken()
   await database.query(
     `delete from sessions where created_at < now() - make_interval(days => ${maxDays})`,
   )
-  await database.query('insert into sessions (token_hash, member_id) values ($1, $2)', [
-    hashToken(token),
-    member.id,
-  ])
+  const begun = await database.query(
+    `insert into sessions (token_hash, member_id)
+     select $1, id from members
+     where id = $2 and disabled_at is null and ($3::text is null or password_hash = $3)
+     for share returning member_id`,
+    [hashToken(token), member.id, passwordHash ?? null],
+  )
+  if (begun.length === 0) throw wrongPassword()
   await database.query(
     `delete from sessions where member_id = $1 and token_hash not in (
        select token_hash from sessions where member_id = $1

@@ -1,13 +1,12 @@
 /** Signs members in by password, and slows down guessing. */
-import { ApiError } from '@privatemode/protocol/api'
 import { domainOf } from '../accounts/email-domains.ts'
-import { recordStranger } from '../audit/audit-log.ts'
+import { hiddenAddress, recordStranger } from '../audit/audit-log.ts'
 import { networkOf } from '../http/client-address.ts'
 import type { Database, Row } from '../state/database.ts'
 import type { HashLane, HashTurn } from './hash-queue.ts'
 import { isKnownBrowser } from './known-browsers.ts'
 import { findMember, type Member } from './member-store.ts'
-import { enterHashing, verifyPassword } from './password.ts'
+import { enterHashing, verifyPassword, wrongPassword } from './password.ts'
 import {
   admitAttempt,
   type CountedSubject,
@@ -26,6 +25,9 @@ export type SignInAttempt = {
   readonly browserToken: string | undefined
 }
 
+/** A member, and the hash their password was checked against: it may have been replaced since. */
+export type SignedIn = { readonly member: Member; readonly passwordHash: string }
+
 const maxMatchingMembers = 4
 /** An address may be shared, so it gets more attempts. */
 const freeFailures = { person: 5, address: 50 } as const
@@ -34,7 +36,7 @@ const freeFailures = { person: 5, address: 50 } as const
  * Returns the member, or a refusal that does not reveal whether the address exists. Cheap checks
  * come first, and the attempt is counted before the password is hashed.
  */
-export async function signIn(database: Database, attempt: SignInAttempt): Promise<Member> {
+export async function signIn(database: Database, attempt: SignInAttempt): Promise<SignedIn> {
   const network = networkOf(attempt.address)
   const browserToken = attempt.browserToken
   const known =
@@ -51,13 +53,13 @@ export async function signIn(database: Database, attempt: SignInAttempt): Promis
 }
 
 /** Whether a signed-in member knows their own password; attempts by others do not interfere. */
-export async function confirmPassword(
+export function confirmPassword(
   database: Database,
   member: Member,
   attempt: Pick<SignInAttempt, 'password' | 'address'>,
-): Promise<void> {
+): Promise<SignedIn> {
   const name = `member ${member.id}`
-  await check(
+  return check(
     database,
     { ...attempt, email: member.email, browserToken: undefined },
     {
@@ -84,7 +86,8 @@ async function findKnown(
     if (!(await isKnownBrowser(database, browserToken, id))) continue
     const name = `browser ${hashToken(browserToken).toString('base64url')}`
     const counted = [{ name, free: freeFailures.person }]
-    return { lane: { name, isKnown: true }, counted, memberId: id }
+    // All browsers of a member share one lane, or one person could take every slot.
+    return { lane: { name: `member ${id}`, isKnown: true }, counted, memberId: id }
   }
   return undefined
 }
@@ -93,31 +96,48 @@ async function check(
   database: Database,
   attempt: SignInAttempt,
   { lane, counted, memberId }: Standing,
-): Promise<Member> {
+): Promise<SignedIn> {
   const turn = enterHashing(lane)
   try {
     await admitAttempt(database, counted)
     const matching = await findMatchingMembers(database, attempt.email, memberId)
-    const row = await findRight(matching, attempt.password, turn)
-    if (row === undefined) {
-      const [first] = matching
+    const right = await findRight(matching, attempt.password, turn)
+    if (right === undefined) {
       await keepFailure(database, counted)
-      await recordStranger(database, 'sign_in.failed', networkOf(attempt.address), {
-        accountId: first?.account_id ?? null,
-        id: first?.id ?? null,
-        name: attempt.email,
-      })
-      throw wrong()
+      await recordFailure(database, attempt, matching)
+      throw wrongPassword()
     }
     for (const { name, free } of counted) {
-      // Failures of others at the same address still count.
-      if (free === freeFailures.address) await takeBack(database, name)
+      // Failures of others at the same address still count. So do those for a namesake in another
+      // account: that account's admin, who knows one of the passwords, could clear the count at will.
+      if (free === freeFailures.address || matching.length > 1) await takeBack(database, name)
       else await forgetFailures(database, name)
     }
-    return await findMember(database, row.id)
+    return { member: await findMember(database, right.id), passwordHash: right.passwordHash }
   } finally {
     turn.end()
   }
+}
+
+/**
+ * With namesakes in several accounts it is unknown who was meant. Each account sees the failure, but
+ * only operators see where it came from: it may have been somebody else's member.
+ */
+async function recordFailure(
+  database: Database,
+  { email, address }: SignInAttempt,
+  matching: readonly MatchingMember[],
+): Promise<void> {
+  const network = networkOf(address)
+  const record = (member: MatchingMember | undefined, from: string) =>
+    recordStranger(database, 'sign_in.failed', from, {
+      accountId: member?.account_id ?? null,
+      id: member?.id ?? null,
+      name: email,
+    })
+  if (matching.length <= 1) return record(matching[0], network)
+  await record(undefined, network)
+  for (const member of matching) await record(member, hiddenAddress)
 }
 
 type MatchingMember = Row & { id: string; account_id: string; password_hash: string | null }
@@ -144,15 +164,11 @@ async function findRight(
   matching: readonly MatchingMember[],
   password: string,
   turn: HashTurn,
-): Promise<MatchingMember | undefined> {
+): Promise<{ readonly id: string; readonly passwordHash: string } | undefined> {
   if (matching.length === 0) await verifyPassword(password, undefined, turn)
-  for (const member of matching) {
-    if (await verifyPassword(password, member.password_hash, turn)) return member
+  for (const { id, password_hash: passwordHash } of matching) {
+    const isRight = await verifyPassword(password, passwordHash, turn)
+    if (isRight && passwordHash !== null) return { id, passwordHash }
   }
   return undefined
-}
-
-/** One answer for a wrong password, an unknown address, and a disabled member or account. */
-function wrong(): ApiError {
-  return new ApiError('permission_denied', 'address or password is wrong', { status: 401 })
 }

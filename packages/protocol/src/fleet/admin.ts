@@ -124,7 +124,10 @@ const auditEvent = object({
   subject_id: nullable(text),
   subject_name: text,
   details: anything,
-  address: described(nullable(text), 'null for operators of the deployment, when shown to others'),
+  address: described(
+    nullable(text),
+    'null for operators of the deployment, when shown to others, and for failed sign-ins to an e-mail address that several accounts have',
+  ),
   times: described(count, 'how often it happened until `last_at`'),
   last_at: moment,
 })

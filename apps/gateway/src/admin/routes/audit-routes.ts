@@ -1,7 +1,12 @@
 /** The audit log, for admins of an account and for operators of the deployment. */
 import { type AuditEntry, adminSchemas } from '@privatemode/protocol/fleet'
 import { streamEvents } from '../../audit/audit-csv.ts'
-import { type AuditEvent, type AuditRange, listEvents } from '../../audit/audit-log.ts'
+import {
+  type AuditEvent,
+  type AuditRange,
+  hiddenAddress,
+  listEvents,
+} from '../../audit/audit-log.ts'
 import { type Actor, accountOf, insist, mayAdminister, mayOperate, maySee } from '../actor.ts'
 import { type AdminRoute, route } from '../admin-route.ts'
 import { oneOf, optional, text, time, wholeNumber } from '../fields.ts'
@@ -77,7 +82,7 @@ function formatFor(viewer: Actor): (found: AuditEvent) => AuditEntry {
       subject_id: subject.id,
       subject_name: subject.name,
       details: subject.details ?? {},
-      address: isHidden ? null : found.address,
+      address: isHidden || found.address === hiddenAddress ? null : found.address,
       times: found.times,
       last_at: found.lastAt.toISOString(),
     }

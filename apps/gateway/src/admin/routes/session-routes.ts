@@ -18,7 +18,7 @@ import {
   type NewSession,
   type Session,
 } from '../../members/session-store.ts'
-import { confirmPassword, signIn } from '../../members/sign-in.ts'
+import { confirmPassword, type SignedIn, signIn } from '../../members/sign-in.ts'
 import {
   type AdminCall,
   type AdminParts,
@@ -54,8 +54,8 @@ export const sessionRoutes: readonly AdminRoute[] = [
     async handle(call) {
       const { parts, body, address, request } = call
       const browserToken = browserTokenOf(request, parts.publicUrl)
-      const member = await signIn(parts.database, { ...body, address, browserToken })
-      return answerSession(await enter(call, member, { with: 'password' }), parts)
+      const signedIn = await signIn(parts.database, { ...body, address, browserToken })
+      return answerSession(await enter(call, signedIn, { with: 'password' }), parts)
     },
   }),
   openRoute('POST /invitations/accept', {
@@ -68,7 +68,7 @@ export const sessionRoutes: readonly AdminRoute[] = [
     },
     answer: session,
     async handle({ parts, body, address }) {
-      const { member } = await acceptInvitation(parts.database, body, {
+      const { member, passwordHash } = await acceptInvitation(parts.database, body, {
         accepted(queries, { member: joined, invitation }) {
           const action = invitation.memberId === null ? 'invitation.accepted' : 'password.reset'
           const who = { actor: memberActor(joined), address }
@@ -84,7 +84,10 @@ export const sessionRoutes: readonly AdminRoute[] = [
             aboutInvitation(invitation),
           ),
       })
-      return answerSession(await beginSession(parts.database, member), parts)
+      const begun = await parts.database.transaction((queries) =>
+        beginSession(queries, member, { passwordHash }),
+      )
+      return answerSession(begun, parts)
     },
   }),
   route('GET /session', {
@@ -116,13 +119,17 @@ export const sessionRoutes: readonly AdminRoute[] = [
       }
       const { member } = actor.session
       checkPassword(body.new_password)
-      await confirmPassword(parts.database, member, { password: body.old_password, address })
-      const passwordHash = await hashOwn(member, body.new_password)
-      await recorded(call, 'password.changed', async (queries) => {
-        await setPassword(queries, member.id, passwordHash)
-        return { value: undefined, about: aboutMember(member) }
+      const old = await confirmPassword(parts.database, member, {
+        password: body.old_password,
+        address,
       })
-      return answerSession(await beginSession(parts.database, member), parts)
+      const passwordHash = await hashOwn(member, body.new_password)
+      const begun = await recorded(call, 'password.changed', async (queries) => {
+        await setPassword(queries, member.id, passwordHash, old.passwordHash)
+        const value = await beginSession(queries, member, { passwordHash })
+        return { value, about: aboutMember(member) }
+      })
+      return answerSession(begun, parts)
     },
   }),
   openRoute('GET /oidc/start', {
@@ -157,7 +164,7 @@ export const sessionRoutes: readonly AdminRoute[] = [
           .finish(parts.database, callback, begunState)
           .catch((error: unknown) => recordRefusal(parts, address, error))
         const member = await findMember(parts.database, memberId)
-        const begun = await enter(call, member, { with: 'identity provider' })
+        const begun = await enter(call, { member }, { with: 'identity provider' })
         // Not a redirect: a SameSite=Strict cookie is not sent on one that started at another site.
         const page = '<!doctype html><meta http-equiv="refresh" content="0;url=/">'
         const headers = { 'content-type': 'text/html; charset=utf-8' }
@@ -173,14 +180,14 @@ function enter(
     address,
     request,
   }: Pick<AdminCall<never, never, never>, 'parts' | 'address' | 'request'>,
-  member: Member,
+  { member, passwordHash }: Pick<SignedIn, 'member'> & Partial<SignedIn>,
   details: Record<string, unknown>,
 ): Promise<NewSession> {
   const browserToken = browserTokenOf(request, parts.publicUrl)
   return parts.database.transaction(async (queries) => {
     const who = { actor: memberActor(member), address }
     await recordEvent(queries, 'sign_in.succeeded', who, aboutMember(member, details))
-    return beginSession(queries, member, browserToken)
+    return beginSession(queries, member, { browserToken, passwordHash })
   })
 }
 
