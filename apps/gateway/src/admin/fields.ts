@@ -11,13 +11,19 @@ export type Field<T> = {
   readonly parse: (value: unknown, name: string) => T
 }
 
-export type FieldTable = { readonly [name: string]: Field<unknown> }
+/** Marks a table that ignores unknown names, for requests that others define. */
+export const others: unique symbol = Symbol('others')
 
-export type Parsed<Table extends FieldTable> = {
-  readonly [Name in keyof Table]: Table[Name] extends Field<infer T> ? T : never
+export type FieldTable = {
+  readonly [name: string]: Field<unknown>
+  readonly [others]?: 'ignored'
 }
 
-/** Validates a whole object; unknown names are refused. */
+export type Parsed<Table extends FieldTable> = {
+  readonly [Name in keyof Table & string]: Table[Name] extends Field<infer T> ? T : never
+}
+
+/** Validates a whole object; unknown names are refused unless the table ignores them. */
 export function parseFieldTable<const Table extends FieldTable>(
   table: Table,
   value: unknown,
@@ -26,8 +32,9 @@ export function parseFieldTable<const Table extends FieldTable>(
     throw refuse('the body', 'a JSON object')
   }
   const given = value as Record<string, unknown>
+  const isStrict = table[others] === undefined
   for (const name of Object.keys(given)) {
-    if (!Object.hasOwn(table, name)) throw refuse(name, 'left out: it is unknown')
+    if (isStrict && !Object.hasOwn(table, name)) throw refuse(name, 'left out: it is unknown')
   }
   const entries = Object.entries(table).map(([name, field]) => {
     if (given[name] === undefined && field.required) {
@@ -65,6 +72,11 @@ export function secret(maxLength: number): Field<string> {
       throw refuse(name, `text of at most ${maxLength} characters`)
     },
   }
+}
+
+/** Text of another party, accepted unchanged. */
+export function foreignText(): Field<string> {
+  return { required: true, schema: { type: 'string' }, parse: (value) => String(value) }
 }
 
 export function email(): Field<string> {

@@ -67,6 +67,28 @@ test('a person who is not a member is sent back to the page with the reason', as
   expect(refused.headers.get('set-cookie')).toBeNull()
 })
 
+test('parameters that a provider adds are ignored', async () => {
+  provider.person = { sub: 'subject-1', email: 'one@example.org', email_verified: true }
+  const browser = openBrowser(gateway.gateway.url)
+  const start = await browser.request('GET', 'oidc/start')
+  const back = await goThere(start.headers.get('location'))
+  const added = 'authuser=0&prompt=none&hd=example.org&scope=openid%20email&session_state=x'
+  expect((await browser.request('GET', `${back}&${added}`)).status).toBe(200)
+})
+
+test("a provider's refusal leads back to the page, whatever its text", async () => {
+  const browser = openBrowser(gateway.gateway.url)
+  const start = await browser.request('GET', 'oidc/start')
+  const state = new URL(start.headers.get('location') ?? '').searchParams.get('state') ?? ''
+  const query = new URLSearchParams({
+    ...{ state, error: 'access_denied', error_uri: 'https://provider.test/denied' },
+    error_description: `AADSTS65004: declined\r\nTrace: ${'x'.repeat(1500)}`,
+  })
+  const refused = await browser.request('GET', `oidc/callback?${query}`)
+  expect(refused.status).toBe(302)
+  expect(refused.headers.get('location')).toBe('/#sign-in-failed=not_confirmed')
+})
+
 test('an unreachable provider is named in the log, and on the page', async () => {
   const away = await startTestGateway({
     args: [

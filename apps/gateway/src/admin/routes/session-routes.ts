@@ -26,7 +26,7 @@ import {
   openRoute,
   route,
 } from '../admin-route.ts'
-import { email, optional, secret, text } from '../fields.ts'
+import { email, foreignText, optional, others, secret, text } from '../fields.ts'
 import { memberActor, recorded } from '../recorded.ts'
 import {
   browserTokenOf,
@@ -145,14 +145,14 @@ export const sessionRoutes: readonly AdminRoute[] = [
   openRoute('GET /oidc/callback', {
     summary: 'Return from the identity provider',
     status: 302,
+    // Providers add parameters, which must be ignored (RFC 6749, 4.1.2), and line breaks in texts.
     query: {
-      code: optional(text(1, 4096)),
-      state: optional(text(1, 512)),
-      iss: optional(text(1, 1024)),
-      session_state: optional(text(1, 1024)),
-      scope: optional(text(1, 1024)),
-      error: optional(text(1, 256)),
-      error_description: optional(text(1, 1024)),
+      code: optional(foreignText()),
+      state: optional(foreignText()),
+      iss: optional(foreignText()),
+      error: optional(foreignText()),
+      error_description: optional(foreignText()),
+      [others]: 'ignored',
     },
     handle: (call) =>
       orBackToSignIn(async () => {
