@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { buildRequest, defaultSettings, formatExample, toolExample } from './build-request.ts'
 import { keptConversations, maxKept } from './kept-conversations.ts'
-import { wholeSentences } from './sentences.ts'
+import { SentenceReader } from './sentences.ts'
 
 const said = [{ role: 'user' as const, text: 'hello' }]
 
@@ -49,6 +49,8 @@ test('invalid settings are named as in the form', () => {
   expect(wrong({ tools: '{' })).toEqual({ kind: 'wrong', reason: 'Tools is not valid JSON' })
 })
 
+const wholeSentences = (text: string, ended: boolean) => new SentenceReader().read(text, ended)
+
 test('sentences are announced once they are complete', () => {
   expect(wholeSentences('One. Tw', false)).toEqual(['One.'])
   expect(wholeSentences('One. Two is 3.14 wide! And', false)).toEqual(['One.', 'Two is 3.14 wide!'])
@@ -64,6 +66,28 @@ test('earlier sentences never change while an answer grows', () => {
     const now = wholeSentences(whole.slice(0, length), false)
     expect(wholeSentences(whole, true).slice(0, now.length)).toEqual([...now])
   }
+})
+
+test('a growing text gives the same sentences, however it is cut', () => {
+  const whole = 'First. Second has v1.2 in it?! Yes!\n\nLast line... "Quoted." End'
+  for (const step of [1, 2, 3, 7]) {
+    const reader = new SentenceReader()
+    for (let length = 0; length < whole.length; length += step) {
+      const text = whole.slice(0, length)
+      expect(reader.read(text, false)).toEqual(wholeSentences(text, false))
+    }
+    expect(reader.read(whole, true)).toEqual(wholeSentences(whole, true))
+    expect(reader.read('Another. Text', false)).toEqual(['Another.'])
+  }
+})
+
+test('sentences that were read are not read again, and reading many takes no time', () => {
+  const reader = new SentenceReader()
+  const before = reader.read('One. Two. Thr', false)
+  expect(reader.read('One. Two. Three', false)).toBe(before)
+  const startMs = performance.now()
+  expect(reader.read('Short. '.repeat(100_000), true).length).toBe(100_000)
+  expect(performance.now() - startMs).toBeLessThan(5_000) // more than a minute if it were quadratic
 })
 
 test('what a browser saves of conversations is bounded, and the current one comes first', () => {

@@ -1,6 +1,6 @@
 /** The messages of a conversation, each with what can be proved about it. */
-import { useEffect, useRef } from 'preact/hooks'
-import { wholeSentences } from '../../../chat/sentences.ts'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { SentenceReader } from '../../../chat/sentences.ts'
 import { Button } from '../../view/button.tsx'
 import { CodeBlock } from '../../view/code-block.tsx'
 import { CopyButton } from '../../view/copy-button.tsx'
@@ -55,16 +55,22 @@ export function TurnList({ turns, running, onEdit, onRetry }: TurnListProps) {
   )
 }
 
+const none: readonly string[] = []
+
 /** Screen readers announce the answer sentence by sentence: each is added once, when complete. */
 function Spoken({ turn }: { readonly turn: Turn | undefined }) {
   const isAnswer = turn?.role === 'assistant' && turn.state !== 'failed'
-  const sentences = isAnswer ? wholeSentences(turn.text, turn.state !== 'writing') : []
+  const [reader] = useState(() => new SentenceReader())
+  const sentences = isAnswer ? reader.read(turn.text, turn.state !== 'writing') : none
+  const id = turn?.id
+  const spoken = useMemo(
+    () => sentences.map((sentence, index) => <p key={`${id} ${index}`}>{sentence}</p>),
+    [sentences, id],
+  )
   return (
     <div class="hidden" role="log" aria-live="polite" aria-label="Answer, read aloud">
       {isAnswer && <p key={`${turn.id} begins`}>The model is answering.</p>}
-      {sentences.map((sentence, index) => (
-        <p key={`${turn?.id} ${index}`}>{sentence}</p>
-      ))}
+      {spoken}
       {turn?.state === 'stopped' && <p key={`${turn.id} ends`}>Stopped.</p>}
     </div>
   )
