@@ -2,7 +2,14 @@
 import { expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { callAdmin } from '../page-scripts.ts'
-import { type Flow, open, type PortalWorld, signIn, type Visitor } from '../portal-world.ts'
+import {
+  type Flow,
+  open,
+  admin as owner,
+  type PortalWorld,
+  signIn,
+  type Visitor,
+} from '../portal-world.ts'
 
 type Person = { readonly name: string; readonly email: string; readonly password: string }
 
@@ -155,6 +162,42 @@ export function memberFlow({ world, admin }: Flow): void {
     await theirs.reload()
     await open(theirs, 'Members')
     await theirs.getByRole('button', { name: 'Invite' }).waitFor()
+  }, 150_000)
+
+  test('an admin who becomes a member again keeps the playground', async () => {
+    const { page } = admin()
+    const theirs = await atStart()
+    const { member: self } = (await callAdmin(theirs, 'GET', '/session')).body as {
+      member: { id: string }
+    }
+    const setRole = (role: string) =>
+      callAdmin(page, 'PATCH', `/members/${self.id}`, { body: { role } })
+    expect(await setRole('admin')).toMatchObject({ status: 200 })
+    for (let visits = 0; visits < 2; visits++) {
+      await theirs.goto('/playground') // the second visit extends the key, as an admin
+      await theirs.getByLabel('Message').waitFor()
+    }
+    expect(await setRole('member')).toMatchObject({ status: 200 })
+    await theirs.goto('/playground')
+    await theirs.getByLabel('Message').waitFor()
+  }, 150_000)
+
+  test('the next member who signs in on a page gets a playground of their own', async () => {
+    const theirs = await atStart()
+    await open(theirs, 'Playground')
+    await theirs.getByLabel('Message').waitFor()
+    await theirs.context().clearCookies()
+    await theirs.getByRole('link', { name: 'Usage', exact: true }).click()
+    await theirs.getByText('Your session has ended').waitFor()
+    await theirs.goBack()
+    await theirs.getByLabel('E-mail').fill(owner.email)
+    await theirs.getByLabel('Password').fill(owner.password)
+    await theirs.getByRole('button', { name: 'Sign in' }).click()
+    await theirs.getByRole('heading', { name: 'Playground', level: 1 }).waitFor()
+    await theirs.getByText(owner.name).waitFor()
+    await theirs.getByLabel('Message').waitFor()
+    await theirs.context().clearCookies()
+    await signIn(theirs, person)
   }, 150_000)
 
   test('a disabled member is signed out, and returns with a new password', async () => {

@@ -203,6 +203,24 @@ export function playgroundFlow({ world, admin }: Flow): void {
     await context.close()
   }, 180_000)
 
+  test('signing out in one tab clears the others', async () => {
+    const { page, context } = await world().visitor()
+    await signIn(page, owner)
+    const other = await context.newPage()
+    await other.goto('/')
+    await open(other, 'Playground')
+    await other.getByLabel('Message').fill('[[pace 100]] [[words 200]]')
+    await other.keyboard.press('Enter')
+    await other.getByText('word3').waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    for (const tab of [page, other]) await tab.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await untilIs(() => storedBytes(other), '')
+    await signIn(other, owner)
+    await open(other, 'Playground')
+    await other.getByText('Say something').waitFor()
+    await context.close()
+  }, 150_000)
+
   test('screen readers announce whole sentences, each once', async () => {
     const { page } = admin()
     await open(page, 'Playground')

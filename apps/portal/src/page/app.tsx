@@ -1,5 +1,5 @@
 /** Decides what to show: a one-time link, the sign-in page, or a page of the portal. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { findSession } from './api/session.ts'
 import { session } from './api/session-store.ts'
 import { forgetOtherVisitors, forgetVisitor } from './forget-visitor.ts'
@@ -10,6 +10,7 @@ import { mayOpen, pages } from './pages.tsx'
 import { navigate, usePath } from './router.tsx'
 import { Shell } from './shell.tsx'
 import { takeSignInFailure } from './sign-in-failure.ts'
+import { followSignOut } from './sign-out-signal.ts'
 import { useStore } from './store.ts'
 import { Failure } from './view/failure.tsx'
 import { Waiting } from './view/waiting.tsx'
@@ -26,13 +27,8 @@ export function App() {
   }
   useEffect(start, [])
   const memberId = current.kind === 'signed-in' ? current.member.id : undefined
-  const lastMemberId = useRef<string | undefined>(undefined)
-  useEffect(() => {
-    if (memberId === undefined || memberId === lastMemberId.current) return
-    if (lastMemberId.current !== undefined) void forgetVisitor()
-    else void forgetOtherVisitors(memberId)
-    lastMemberId.current = memberId
-  }, [memberId])
+  const isCleared = useClearedFor(memberId)
+  useEffect(() => followSignOut(() => void leave()), [])
   useEffect(() => {
     const take = () => setInvitation((old) => takeInvitation() ?? old)
     addEventListener('hashchange', take)
@@ -55,14 +51,11 @@ export function App() {
   }
   switch (current.kind) {
     case 'unknown':
-      return (
-        <main class="alone">
-          <Waiting what="the portal" />
-        </main>
-      )
+      return <Starting />
     case 'signed-out':
       return <SignInPage ended={current.ended} failure={signInFailure} />
     case 'signed-in': {
+      if (!isCleared) return <Starting />
       const page =
         pages.find((one) => one.path === path && mayOpen(one, current.member)) ?? pages[0]
       return (
@@ -72,4 +65,42 @@ export function App() {
       )
     }
   }
+}
+
+const Starting = () => (
+  <main class="alone">
+    <Waiting what="the portal" />
+  </main>
+)
+
+/** The visitor signed out in another tab, which ended the session. */
+async function leave(): Promise<void> {
+  session.set({ kind: 'signed-out', ended: false })
+  await forgetVisitor() // a save of this tab may have come after the other one deleted everything
+}
+
+/**
+ * Whether nothing of an earlier member is left on this page. Its pages must not start before that:
+ * what they start would be cleared too.
+ */
+function useClearedFor(memberId: string | undefined): boolean {
+  const [clearedFor, setClearedFor] = useState<string>()
+  useEffect(() => {
+    if (memberId === undefined || memberId === clearedFor) return undefined
+    const finish = () => setClearedFor(memberId)
+    if (clearedFor === undefined) {
+      void forgetOtherVisitors(memberId)
+      finish()
+      return undefined
+    }
+    let isStale = false
+    const finishUnlessStale = () => {
+      if (!isStale) finish()
+    }
+    void forgetVisitor().then(finishUnlessStale, finishUnlessStale)
+    return () => {
+      isStale = true
+    }
+  }, [memberId, clearedFor])
+  return clearedFor === undefined || clearedFor === memberId
 }

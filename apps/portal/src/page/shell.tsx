@@ -6,6 +6,7 @@ import { signOut } from './api/session.ts'
 import { forgetVisitor } from './forget-visitor.ts'
 import { mayOpen, pages } from './pages.tsx'
 import { Link } from './router.tsx'
+import { signalSignOut } from './sign-out-signal.ts'
 import { useSubmit } from './submit.ts'
 import { ThemeButton } from './theme.tsx'
 import { forgetPortalKey } from './trust/portal-key.ts'
@@ -27,6 +28,7 @@ export function Shell({ member, path, children }: ShellProps) {
     await forgetPortalKey()
     await forgetVisitor()
     await signOut()
+    signalSignOut()
   })
   return (
     <div class="shell">

@@ -1,4 +1,5 @@
 /** The API key of these pages: short-lived, one per member, its secret in memory only. */
+import { ApiError } from '@privatemode/protocol/api'
 import type { IssuedKey, Key } from '@privatemode/protocol/fleet'
 import { callApi } from '../api/call-api.ts'
 import { session } from '../api/session-store.ts'
@@ -41,14 +42,20 @@ async function obtain(): Promise<IssuedKey> {
   const { keys } = await callApi<{ keys: readonly Key[] }>('GET', '/keys')
   const known = keys.find((key) => isPortalKey(key) && key.created_by === memberId)
   const expires_at = new Date(Date.now() + lifetimeHours * 3_600_000).toISOString()
-  if (known === undefined) {
-    return callApi<IssuedKey>('POST', '/keys', { name: portalKeyName, expires_at })
-  }
+  const create = () => callApi<IssuedKey>('POST', '/keys', { name: portalKeyName, expires_at })
+  if (known === undefined) return create()
   const overlap = { overlap_seconds: overlapSeconds }
-  const issued = await callApi<IssuedKey>('POST', `/keys/${known.id}/rotate`, overlap)
-  // After the rotation: admins limit how long a secret lasts.
-  await callApi('PATCH', `/keys/${known.id}`, { expires_at })
-  return issued
+  try {
+    const issued = await callApi<IssuedKey>('POST', `/keys/${known.id}/rotate`, overlap)
+    // After the rotation: admins limit how long a secret lasts.
+    await callApi('PATCH', `/keys/${known.id}`, { expires_at })
+    return issued
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'permission_denied') throw error
+    // An admin set its expiry, possibly this member, who was one then: it cannot be extended.
+    await callApi('DELETE', `/keys/${known.id}`)
+    return create()
+  }
 }
 
 export const isPortalKey = (key: Key): boolean =>
