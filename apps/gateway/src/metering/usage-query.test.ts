@@ -4,6 +4,7 @@ import { rejection } from '../../../../test/rejection.ts'
 import { createAccount } from '../accounts/account-store.ts'
 import { createKey } from '../keys/key-store.ts'
 import { noLimits } from '../keys/limits.ts'
+import { createMember } from '../members/member-store.ts'
 import type { Database } from '../state/database.ts'
 import { openTestDatabase } from '../testing/test-database.ts'
 import { newId } from '../testing/test-gateway.ts'
@@ -65,6 +66,30 @@ test('pages continue where the last one ended', async () => {
   const ids = [first, second, rest[0]].map((row) => row?.request_id)
   const lines = pages.join('').trimEnd().split('\r\n').slice(1)
   expect(lines.map((line) => line.split(',')[0])).toEqual(ids)
+})
+
+test('the newest requests come first if asked for', async () => {
+  const asked = { accountId: own.accountId, keyId: own.keyId, ...range }
+  const oldest = await listRequests(database, asked, undefined, 10)
+  const [first, second] = await listRequests(database, asked, undefined, 2, 'newest')
+  const cursor = { startedAt: second!.started_at, admissionId: second!.admission_id }
+  const rest = await listRequests(database, asked, cursor, 2, 'newest')
+  expect([first, second, ...rest]).toEqual(oldest.toReversed())
+})
+
+test('sums name members of the account only, not staff of the operator', async () => {
+  const person = { email: 'maker@example.org', name: 'Maker', passwordHash: null }
+  for (const accountId of ['acct_default', own.accountId]) {
+    const maker = await createMember(database, { ...person, accountId, role: 'admin' })
+    const { key } = await createKey(database, {
+      ...{ accountId: own.accountId, name: 'made', expiresAt: null, limits: noLimits },
+      createdBy: maker.id,
+    })
+    await storeUsage(database, [recordOf(key.id, 0)])
+    const asked = { accountId: own.accountId, keyId: key.id, ...range }
+    const [row] = await sumUsage(database, asked, 'all', ['member'])
+    expect(row?.member_id).toBe(accountId === own.accountId ? maker.id : null)
+  }
 })
 
 test('sums that would be truncated are refused, with the remedy', async () => {

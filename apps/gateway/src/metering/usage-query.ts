@@ -16,8 +16,9 @@ export type UsageGroup = 'key' | 'member' | 'model' | 'path' | 'outcome' | 'acco
 
 const groupColumns = {
   key: 'key_id',
-  // Null for keys that the operator made.
-  member: '(select created_by from api_keys where id = key_id) as member_id',
+  // Null for keys that the operator or its staff made.
+  member: `(select m.id from api_keys k join members m
+    on m.id = k.created_by and m.account_id = k.account_id where k.id = key_id) as member_id`,
   model: 'model',
   path: 'path',
   outcome: 'outcome',
@@ -84,25 +85,34 @@ export const usageColumns = [
   'admission_id',
 ] as const
 
-/** Single requests in chronological order; every page costs the same. */
+export type UsageOrder = 'oldest' | 'newest'
+
+const orders = {
+  oldest: { compare: '>', direction: 'asc', firstId: '00000000-0000-0000-0000-000000000000' },
+  newest: { compare: '<', direction: 'desc', firstId: 'ffffffff-ffff-ffff-ffff-ffffffffffff' },
+} as const
+
+/** Single requests, the oldest or the newest first; every page costs the same. */
 export async function listRequests(
   database: Queries,
   range: UsageRange,
   after: UsageCursor | undefined,
   limit: number,
+  order: UsageOrder = 'oldest',
 ): Promise<UsageRow[]> {
+  const { compare, direction, firstId } = orders[order]
   const columns = usageColumns.filter((name) => name !== 'request_id' && name !== 'admission_id')
   return database.query<UsageRow>(
     `select replace(coalesce(request_id, admission_id)::text, '-', '') as request_id,
        replace(admission_id::text, '-', '') as admission_id, ${columns.join(', ')}
      from usage
      where ${whereRows(range)}
-       and (started_at, admission_id) > ($5, $6::uuid)
-     order by started_at, usage.admission_id limit $7`,
+       and (started_at, admission_id) ${compare} ($5, $6::uuid)
+     order by started_at ${direction}, usage.admission_id ${direction} limit $7`,
     [
       ...rangeValues(range),
-      after?.startedAt ?? range.from,
-      after?.admissionId ?? '00000000-0000-0000-0000-000000000000',
+      after?.startedAt ?? (order === 'oldest' ? range.from : range.to),
+      after?.admissionId ?? firstId,
       limit,
     ],
   )

@@ -76,7 +76,7 @@ const invitationMembers = {
   role,
   email: nullable(text),
   member_id: described(nullable(text), 'set if it resets the password of an existing member'),
-  created_by: described(nullable(text), 'null for the admin token'),
+  created_by: described(nullable(text), 'null for the operator'),
   created_at: moment,
   expires_at: moment,
 }

@@ -44,13 +44,19 @@ export const usageRoutes: readonly AdminRoute[] = [
     },
   }),
   route('GET /usage/requests', {
-    summary: 'List single requests in chronological order',
-    query: { ...range, limit: optional(wholeNumber(1, 1000)), after: optional(text(1, 128)) },
+    summary: 'List single requests, by default in chronological order',
+    query: {
+      ...range,
+      limit: optional(wholeNumber(1, 1000)),
+      after: optional(text(1, 128)),
+      order: optional(oneOf('oldest', 'newest')),
+    },
     answer: adminSchemas.UsagePage,
     async handle({ parts, actor, query }) {
       const limit = query.limit ?? 100
       const cursor = query.after === undefined ? undefined : parseCursor(query.after)
-      const requests = await listRequests(parts.database, rangeFor(actor, query), cursor, limit)
+      const asked = rangeFor(actor, query)
+      const requests = await listRequests(parts.database, asked, cursor, limit, query.order)
       const last = requests.length === limit ? requests.at(-1) : undefined
       const next = last && `${last.started_at.toISOString()}_${last.admission_id}`
       return { requests: requests.map(formatRequest), next: next ?? null }

@@ -3,6 +3,11 @@ import type { BilledRequest, Key, Prices } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { auditReceipts, type ReceiptAudit } from '../../../audit/audit-receipts.ts'
 import { formatMoney } from '../../../usage/money.ts'
+import {
+  type NewestRequests,
+  type RequestPage,
+  readNewest,
+} from '../../../usage/newest-requests.ts'
 import { formatCount, formatDuration } from '../../../words/format-time.ts'
 import { callApi } from '../../api/call-api.ts'
 import { useLoad } from '../../load.ts'
@@ -12,6 +17,7 @@ import { Failure } from '../../view/failure.tsx'
 import { Choice } from '../../view/field.tsx'
 import { FoldTable } from '../../view/fold-table.tsx'
 import { Moment } from '../../view/moment.tsx'
+import { Notice } from '../../view/notice.tsx'
 import { PageHead } from '../../view/page-head.tsx'
 import { Waiting } from '../../view/waiting.tsx'
 import { BillAudit } from './bill-audit.tsx'
@@ -99,6 +105,14 @@ export function RequestsPage({ member }: PageProps) {
       {loaded.kind === 'loading' && <Waiting what="requests" lines={6} />}
       {loaded.kind === 'failed' && (
         <Failure error={loaded.error} what="The requests could not be loaded" onRetry={reload} />
+      )}
+      {loaded.kind === 'ready' && loaded.value.isCut && (
+        <Notice
+          kind="warn"
+          title={`Only the newest ${formatCount(rows.length)} requests are here.`}
+        >
+          <p>Older ones of this time range are in the export on the usage page.</p>
+        </Notice>
       )}
       {loaded.kind === 'ready' && chosen.length === 0 && (
         <div class="empty">
@@ -202,8 +216,7 @@ function ReceiptState({ row, audit }: ReceiptStateProps) {
   )
 }
 
-type LoadedRequests = {
-  readonly requests: readonly BilledRequest[]
+type LoadedRequests = NewestRequests & {
   readonly keyNames: ReadonlyMap<string, string>
   readonly currency: string | null
 }
@@ -212,25 +225,17 @@ type LoadedRequests = {
 async function loadRequests(range: Range, account: string): Promise<LoadedRequests> {
   const to = new Date()
   const from = new Date(to.getTime() - hours[range] * 3_600_000)
-  const found: BilledRequest[] = []
-  let after: string | null = null
-  for (let page = 0; page < maxPages; page++) {
+  const { requests, isCut } = await readNewest(maxPages, (after) => {
     const query = new URLSearchParams({
       ...{ from: from.toISOString(), to: to.toISOString(), account, limit: String(pageSize) },
-      ...(after === null ? {} : { after }),
+      ...{ order: 'newest', ...(after === null ? {} : { after }) },
     })
-    const answer: { requests: readonly BilledRequest[]; next: string | null } = await callApi(
-      'GET',
-      `/usage/requests?${query}`,
-    )
-    found.push(...answer.requests)
-    after = answer.next
-    if (after === null) break
-  }
+    return callApi<RequestPage>('GET', `/usage/requests?${query}`)
+  })
   const [{ keys }, { currency }] = await Promise.all([
     callApi<{ keys: readonly Key[] }>('GET', '/keys'),
     callApi<Prices>('GET', '/prices'),
   ])
   const keyNames = new Map(keys.map((key) => [key.id, key.name]))
-  return { requests: found.reverse(), keyNames, currency }
+  return { requests, isCut, keyNames, currency }
 }
