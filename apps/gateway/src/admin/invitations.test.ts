@@ -4,7 +4,7 @@ import { password, startAdminWorld, tokenIn } from '../testing/admin-world.ts'
 import type { Browser } from '../testing/browser.ts'
 
 const world = await startAdminWorld()
-const { gateway, admin, member, outsider, newBrowser, operate, join } = world
+const { gateway, admin, member, outsider, otherAccount, newBrowser, operate, join } = world
 afterAll(() => gateway.stop())
 
 const accept = (url: unknown, email: string) =>
@@ -76,4 +76,22 @@ test('invitations of others are neither seen nor revoked', async () => {
   const theirs = await outsider.json('POST', 'invitations', { role: 'member' }, 201)
   expect(await openIds(outsider)).toEqual([String(theirs.id)])
   await admin.json('DELETE', `invitations/${theirs.id}`) // admin operates the deployment
+})
+
+test("an account does not learn which of the operator's staff invited, or made a key", async () => {
+  const staffId = String(await idOf(admin))
+  const asked = { role: 'member', account_id: otherAccount }
+  const open = await admin.json('POST', 'invitations', asked, 201)
+  const { url } = await admin.json('POST', 'invitations', asked, 201)
+  expect((await accept(url, 'invited@other.example')).status).toBe(200)
+  const key = { name: 'made for them', account_id: otherAccount }
+  const { id: keyId } = await admin.json('POST', 'keys', key, 201)
+  for (const path of ['invitations', 'keys', 'audit', `keys/${keyId}`]) {
+    const seen = JSON.stringify(await outsider.json('GET', path))
+    expect(seen).not.toContain(staffId)
+    if (path === 'invitations') expect(seen).toContain(String(open.id))
+    if (path === 'audit') expect(seen).toContain('"invited_by":"operator"')
+  }
+  await admin.json('DELETE', `invitations/${open.id}`)
+  expect((await accept(open.url, 'late@other.example')).status).toBe(403)
 })

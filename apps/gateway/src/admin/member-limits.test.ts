@@ -74,6 +74,9 @@ test('a member has at most a hundred active keys; a new one requires revoking an
   expect(made.status).toBe(409)
   expect(count).toBeGreaterThan(80) // keys of earlier tests count as well
   expect(count).toBeLessThanOrEqual(100)
+  // An expired key makes no room: it could be extended again.
+  await member.json('PATCH', `keys/${last}`, { expires_at: new Date().toISOString() })
+  expect((await make()).status).toBe(409)
   expect((await member.request('DELETE', `keys/${last}`)).status).toBe(200)
   expect((await make()).status).toBe(201)
 })

@@ -10,7 +10,7 @@ export type ApiKey = {
   readonly accountId: string
   readonly name: string
   readonly prefix: string
-  /** The member who created it; null for the operator. */
+  /** The member who created it; null for the operator and its staff. */
   readonly createdBy: string | null
   readonly createdAt: Date
   readonly rotatedAt: Date | null
@@ -35,9 +35,17 @@ export type NewKeyWish = {
 /** A key with its secret, which is shown only this once. */
 export type IssuedKey = { readonly key: ApiKey; readonly secret: string }
 
-const columns = `id, account_id, name, prefix, created_by, created_at, rotated_at, expires_at, latest_expiry, revoked_at, last_used_at, ${limitColumns}`
+// Staff of the operator who create a key in another account stay unknown there.
+const createdBy = `(select m.id from members m
+  where m.id = api_keys.created_by and m.account_id = api_keys.account_id) as created_by`
+
+const columns = `id, account_id, name, prefix, ${createdBy}, created_at, rotated_at, expires_at, latest_expiry, revoked_at, last_used_at, ${limitColumns}`
 
 export async function createKey(database: Queries, wish: NewKeyWish): Promise<IssuedKey> {
+  if (wish.expiresAt !== null && wish.expiresAt.getTime() <= Date.now()) {
+    const message = 'expires_at must be in the future'
+    throw new ApiError('invalid_value', message, { param: 'expires_at' })
+  }
   const { secret, prefix, hash } = issueApiKey()
   const wire = formatLimits(wish.limits)
   const [row] = await database.query<KeyRow>(
@@ -153,11 +161,11 @@ export async function changeKey(database: Queries, id: string, change: KeyChange
   return readKey(existing(row, id))
 }
 
-/** Counts a member's keys that work, or may work again. */
+/** Counts a member's keys that work, or that the member could extend so that they work again. */
 export async function countLiveKeys(database: Queries, memberId: string): Promise<number> {
   const [row] = await database.query<{ count: number } & Row>(
     `select count(*) as count from api_keys where created_by = $1 and revoked_at is null
-       and (expires_at is null or expires_at > now())`,
+       and (latest_expiry is null or latest_expiry > now())`,
     [memberId],
   )
   return row?.count ?? 0

@@ -127,7 +127,8 @@ test('keys that cannot be looked up again are used until their answers have aged
 })
 
 test('expired keys and keys of a disabled account are refused', async () => {
-  const past = await createKey(database, { ...wish, expiresAt: new Date(Date.now() - 1000) })
+  const past = await createKey(database, wish)
+  await changeKey(database, past.key.id, { expiresAt: new Date(Date.now() - 1000) })
   const future = await createKey(database, { ...wish, expiresAt: new Date(Date.now() + 60_000) })
   expect(await verdict(newCheck(), past.secret)).toBe('invalid_api_key')
   expect(await verdict(newCheck(), future.secret)).toBe('good')
@@ -136,6 +137,11 @@ test('expired keys and keys of a disabled account are refused', async () => {
   )
   const off = await createKey(database, { ...wish, accountId: 'acct_off' })
   expect(await verdict(newCheck(), off.secret)).toBe('invalid_api_key')
+})
+
+test('a key that has already expired is not created', async () => {
+  const expired = createKey(database, { ...wish, expiresAt: new Date(Date.now() - 1000) })
+  expect(await rejection(expired)).toMatchObject({ code: 'invalid_value', param: 'expires_at' })
 })
 
 test('a rotated key has a new secret, and the old one works only for the overlap', async () => {

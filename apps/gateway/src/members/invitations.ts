@@ -14,7 +14,7 @@ export type NewInvitation = {
   readonly email: string | null
   /** Set if an existing member gets a new password. */
   readonly memberId: string | null
-  /** The inviting member; null for the admin token. */
+  /** The inviting member; in an invitation that was read, null for the operator and its staff. */
   readonly createdBy: string | null
 }
 
@@ -210,8 +210,10 @@ const usable = `invitations i join accounts a on a.id = i.account_id
       where c.id = i.created_by and c.role = 'admin' and c.disabled_at is null
         and ca.disabled_at is null and (c.account_id = i.account_id or ca.operates)))`
 
-const columns =
-  'i.id, i.account_id, i.role, i.member_id, i.email, i.created_by, i.created_at, i.expires_at'
+// Staff of the operator who invite into another account stay unknown there.
+const columns = `i.id, i.account_id, i.role, i.member_id, i.email, i.created_at, i.expires_at,
+  (select c.id from members c
+   where c.id = i.created_by and c.account_id = i.account_id) as created_by`
 
 type InvitationRow = Row & {
   id: string
