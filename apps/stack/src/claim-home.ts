@@ -50,7 +50,7 @@ function discard(path: string): void {
     renameSync(path, aside)
     if (isRunning(readClaim(aside))) linkSync(aside, path)
   } catch {
-    // it is gone, or there is another one: who has it shows at the next try
+    // It is gone, or there is a new one: the next attempt finds out.
   }
   rmSync(aside, { force: true })
 }

@@ -117,7 +117,7 @@ export class ClientConnection implements ExchangeHost, Sender {
       this.#noteIdle()
       return
     }
-    // What follows an answered request is none of its affair, and must not keep it from ending.
+    // Invalid input after a request must not keep that request from ending.
     try {
       this.#advance()
     } catch (error) {

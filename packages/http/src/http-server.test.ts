@@ -82,7 +82,7 @@ test('bytes after a refused message are never parsed as a request', async () => 
   expect(seen).toEqual([])
 })
 
-test('what follows a request and is none does not keep its answer from ending', async () => {
+test('invalid input after a request does not keep its answer from ending', async () => {
   const ended = Promise.withResolvers<unknown>()
   server = serveHttp({
     ...{ hostname: '127.0.0.1', port: 0, tls: undefined },

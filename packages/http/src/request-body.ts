@@ -130,7 +130,7 @@ export class RequestBody {
     return whole
   }
 
-  /** It takes this much more memory, because it is decoded; throws if there is none. */
+  /** Accounts for the memory of its decoded form; throws if there is none left. */
   reserve(bytes: number): void {
     this.#hold(bytes)
     this.#memory?.complete(this)

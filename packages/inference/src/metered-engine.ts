@@ -149,7 +149,7 @@ type Metered = {
   readonly first: () => void
   readonly end: () => void
   readonly aborted: () => void
-  /** Whether the engine is waited for: until it has answered, an abort does not end the call. */
+  /** Says whether the engine owes an answer: until it is here, an abort does not end the call. */
   readonly waits: (isWaiting: boolean) => void
 }
 

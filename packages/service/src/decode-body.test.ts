@@ -17,7 +17,7 @@ test('as much memory is reserved as a body needs, before it is decoded', async (
   expect(await decoded(Bun.gzipSync(text), 1_000_000)).toEqual([text.length])
 })
 
-test('a body in several parts gets the rest of the limit, and one that lies is refused', async () => {
+test('a body of several members gets the rest of the limit, and one that lies is refused', async () => {
   const lying = Buffer.from(Bun.gzipSync(text))
   lying.writeUInt32LE(10, lying.length - 4)
   const broken = await rejection(decodeBody(lying, 'gzip', 50_000))

@@ -27,7 +27,7 @@ export function decodeBody<Body extends Uint8Array>(
   )
 }
 
-/** A body says at its end how long it is decoded; only one that lies, or has several parts, needs more. */
+/** The last bytes state the decoded length; only a body that lies, or has several members, needs more. */
 async function decodeGzip(
   body: Uint8Array,
   limitBytes: number,

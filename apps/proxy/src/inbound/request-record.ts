@@ -5,7 +5,7 @@ import type { DumpedRequest } from './dump-requests.ts'
 
 export class RequestRecord {
   requestId: string
-  /** The id that gateway and worker know, if the client had another before. */
+  /** The id that gateway and worker know, if the client was given another one. */
   sealedRequestId: string | undefined
   readonly method: string
   /** A path of the route table or one of ours; any other path is not recorded as received. */

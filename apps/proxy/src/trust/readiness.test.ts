@@ -71,5 +71,5 @@ test('without its own key, refused workers do not keep clients away who could ve
     readReadiness({ verification: () => verification }, hasOwnKey, false, undefined, at)
   expect(read(true)).toMatchObject({ ready: false, reason: 'no verified worker' })
   expect(read(false)).toMatchObject({ ready: true, verified_workers: 0 })
-  expect(read(false).reason).toContain('workers refused')
+  expect(read(false).reason).toContain('no worker verified')
 })

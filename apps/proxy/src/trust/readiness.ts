@@ -55,7 +55,8 @@ export function readReadiness(
   // Without its own key, the proxy contacts the backend with its clients' keys alone. If an outage
   // made it unready, a load balancer would send no client that could end that.
   if (!hasOwnKey) {
-    const clients = refused.length === 0 ? 'no client yet' : 'workers refused to the last client'
+    const clients =
+      refused.length === 0 ? 'no client yet' : 'no worker verified for the last client'
     return { ready: true, reason: `manifest verified, ${clients}`, ...withoutCause(state) }
   }
   return { ready: false, reason: 'no verified worker', ...state }
