@@ -1,5 +1,6 @@
 /** Serves an exchange with a `Request`/`Response` handler, for everything except the relay. */
 
+import { STATUS_CODES } from 'node:http'
 import { type ByteRange, viewOf } from './byte-range.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import { MessageError } from './message-error.ts'
@@ -127,15 +128,7 @@ export function formatHead(response: Response): string {
   return head
 }
 
-const reasons: Readonly<Record<number, string>> = {
-  200: 'OK',
-  201: 'Created',
-  204: 'No Content',
-  302: 'Found',
-  304: 'Not Modified',
-}
-
 /** Clients ignore reason phrases (RFC 9112, 4); these are for people using curl. */
 export function reasonOf(status: number): string {
-  return reasons[status] ?? (status < 400 ? 'OK' : 'Refused')
+  return STATUS_CODES[status] ?? 'Unknown'
 }

@@ -9,13 +9,13 @@ const hex = (value: Uint8Array) => Buffer.from(value).toString('hex')
 // draft-connolly-cfrg-xwing-kem, appendix C, the first vector.
 const published = {
   seed: bytes('7f9c2ba4e88f827d616045507605853ed73b8093f6efbc88eb1a6eacfa66ef26'),
-  latticeRandom: bytes('3cb1eea988004b93103cfb0aeefd2a686e01fa4a58e8a3639ca8a1e3f9ae57e2'),
-  curveRandom: bytes('35b8cc873c23dc62b8d260169afa2f75ab916a58d974918835d25e6a435085b2'),
+  mlKemRandom: bytes('3cb1eea988004b93103cfb0aeefd2a686e01fa4a58e8a3639ca8a1e3f9ae57e2'),
+  x25519Random: bytes('35b8cc873c23dc62b8d260169afa2f75ab916a58d974918835d25e6a435085b2'),
   secret: 'd2df0522128f09dd8e2c92b1e905c793d8f57a54c3da25861f10bf4ca613e384',
 }
 
 test('the published test vector yields the published secret on both sides', async () => {
-  const draws = [published.curveRandom, published.latticeRandom]
+  const draws = [published.x25519Random, published.mlKemRandom]
   const pair = await createXWingKeyPair(published.seed)
   const sent = await encapsulateXWing(pair.publicKey, () => draws.shift() ?? new Uint8Array())
   expect(sent.encapsulation.length).toBe(1120)
