@@ -10,8 +10,11 @@ import {
 } from '../engine.ts'
 import type { Exchange } from './api-request.ts'
 import { toApiError } from './engine-failure.ts'
+import { isObject } from './json-value.ts'
 
 export type StartedStream = {
+  /** Chunks before the first content. */
+  readonly preamble: readonly JsonObject[]
   readonly first: IteratorResult<JsonObject>
   readonly rest: ChunkIterator
   /** Whether the context, rather than the caller, bounds the length of the answer. */
@@ -32,7 +35,7 @@ export async function completeCall(
   }).then(({ result, fitted }) => ({ body: result.body, fitted }))
 }
 
-/** Starts a stream up to its first chunk, so that a refusal is known before anything is answered. */
+/** Starts a stream up to its first content, so that a refusal is known before anything is answered. */
 export async function startStream(
   exchange: Exchange,
   endpoint: EngineEndpoint,
@@ -43,7 +46,7 @@ export async function startStream(
   const { result, fitted } = await fit(exchange, endpoint, body, (wanted) =>
     begin(exchange, { endpoint, body: wanted, isJoined }, signal),
   )
-  return { first: result.first, rest: result.rest, fitted }
+  return { ...result, fitted }
 }
 
 /** The codes with which a server refuses a request before it has done any work. */
@@ -86,7 +89,7 @@ export async function startNative(
   signal: AbortSignal,
 ): Promise<StartedStream> {
   const started = await begin(exchange, { endpoint, body, asChat }, signal)
-  return { ...(await readPreamble(started)), fitted: false }
+  return { ...started, fitted: false }
 }
 
 /** Events of native streams that precede all content. */
@@ -94,27 +97,21 @@ const preambles: ReadonlySet<unknown> = new Set([
   ...['message_start', 'ping', 'response.created', 'response.queued', 'response.in_progress'],
 ])
 
-/** Reads up to the first content: until then a server may still refuse, whatever its status was. */
-async function readPreamble({ first, rest }: Begun): Promise<Begun> {
-  const held: JsonObject[] = []
-  let next = first
-  for (; next.done !== true && preambles.has(next.value.type); next = await rest.next())
-    held.push(next.value)
-  if (held.length === 0) return { first, rest }
-  if (next.done !== true) held.push(next.value)
-  const [value, ...others] = held as [JsonObject, ...JsonObject[]]
-  return { first: { done: false, value }, rest: following(others, rest) }
+/** More than a server has choices to announce. */
+const mostPreamble = 256
+
+/** Whether a chunk says nothing yet: until content comes a server may still refuse, whatever its status was. */
+function isPreamble({ type, choices }: JsonObject): boolean {
+  if (preambles.has(type)) return true
+  return Array.isArray(choices) && choices.length > 0 && choices.every(announcesRole)
 }
 
-function following(held: JsonObject[], rest: ChunkIterator): ChunkIterator {
-  return {
-    next: async () => {
-      const value = held.shift()
-      return value === undefined ? rest.next() : { done: false, value }
-    },
-    ready: () => held.shift() ?? rest.ready?.(),
-    return: async (value) => (await rest.return?.(value)) ?? { done: true, value },
-  }
+function announcesRole(choice: unknown): boolean {
+  if (!isObject(choice) || !isObject(choice.delta)) return false
+  const { role, content, ...rest } = choice.delta
+  const isSilent = (value: unknown) => value === undefined || value === null || value === ''
+  const hasEnded = !isSilent(choice.finish_reason)
+  return role !== undefined && !hasEnded && [content, ...Object.values(rest)].every(isSilent)
 }
 
 type Begun = Omit<StartedStream, 'fitted'> & Pick<EngineAnswer, 'fitted'>
@@ -124,7 +121,13 @@ async function begin(exchange: Exchange, question: Question, signal: AbortSignal
   const answer = await call(exchange, question, true, signal)
   if (answer.kind !== 'stream') throw new EngineError('engine_failed', 'engine did not stream')
   const rest = answer.chunks[Symbol.asyncIterator]()
-  return { first: await rest.next(), rest, ...(answer.fitted && { fitted: true }) }
+  const preamble: JsonObject[] = []
+  let first = await rest.next()
+  while (first.done !== true && preamble.length < mostPreamble && isPreamble(first.value)) {
+    preamble.push(first.value)
+    first = await rest.next()
+  }
+  return { preamble, first, rest, ...(answer.fitted && { fitted: true }) }
 }
 
 function call(

@@ -165,3 +165,32 @@ describe('tools', () => {
     expect(json.choices[0]).toMatchObject({ message: { content: 'one' }, stop_reason: ' two' })
   })
 })
+
+describe('vLLM with its Rust frontend', () => {
+  const rust = { frontend: 'rust', version: '0.33.0' } as const
+
+  test('a refusal after the role of a stream is a status, in every dialect', async () => {
+    const { engine } = await connect(rust)
+    const late = '[[late 400 Invalid structured output: SECRET]]'
+    const requests: [string, JsonObject][] = [
+      [chatPath, chat(late, { stream: true })],
+      ['/v1/messages', { ...chat(late, { stream: true }), max_tokens: 20 }],
+      ['/v1/responses', { model, input: late, stream: true }],
+    ]
+    for (const [path, body] of requests) {
+      const { status, json, text } = await ask(engine, path, body)
+      expect([path, status, json.error.type]).toEqual([path, 400, 'invalid_request_error'])
+      expect(text).not.toContain('SECRET')
+    }
+  })
+
+  test('what it lacks is translated, and a stream begins with its role', async () => {
+    const { engine } = await connect(rust)
+    const { events } = await ask(engine, chatPath, chat('hello', { stream: true }))
+    expect(events[0]?.data.choices[0].delta).toEqual({ role: 'assistant', content: '' })
+    const roles = events.filter(({ data }) => data.choices?.[0]?.delta.role !== undefined)
+    expect(roles).toHaveLength(1)
+    const message = await ask(engine, '/v1/messages', { ...chat('hello'), max_tokens: 20 })
+    expect([message.status, message.json.content[0].text]).toEqual([200, 'You said: hello'])
+  })
+})

@@ -66,7 +66,8 @@ export async function streamAnswer(
       // The status is sent while the prompt is still being processed: the first byte must not wait.
       if (!hasStarted) yield encoder.encode(writer.ping)
       started = await starting
-      const { first, rest } = started
+      const { preamble, first, rest } = started
+      for (const chunk of preamble) text += writer.write(chunk)
       for (let next = first; next.done !== true; next = await rest.next()) {
         for (let chunk = next.value as Chunk; chunk !== undefined; chunk = rest.ready?.()) {
           text += writer.write(chunk)

@@ -95,6 +95,7 @@ export async function requireIsolation(
     const [why] = paths.filter((one) => one.detail !== absent).map(({ detail }) => detail)
     throw refusal(
       `${found.kind} ${found.version ?? ''} is not known to isolate salts (${why ?? absent})`,
+      why === unseen ? traits.howToProve : undefined,
     )
   }
   return paths
@@ -124,6 +125,7 @@ async function judgeModel(
 export type Judgement = Pick<PathIsolation, 'state' | 'detail'>
 
 const absent = 'the server does not have this path'
+const unseen = 'the server reports no hits'
 
 /** What a proof means for the use of a path. */
 export function judge(proof: Exclude<IsolationProof, 'shared'>, trusted: boolean): Judgement {
@@ -133,7 +135,7 @@ export function judge(proof: Exclude<IsolationProof, 'shared'>, trusted: boolean
     case 'absent':
       return { state: 'unused', detail: absent }
     case 'unseen':
-      return unproven('the server reports no hits', trusted)
+      return unproven(unseen, trusted)
     case 'refused':
       return unproven('the server refused a probe', trusted)
   }
@@ -167,7 +169,8 @@ function isTrusted({ kind, version }: Discovery): boolean {
   return major > from[0] || (major === from[0] && minor >= from[1])
 }
 
-function refusal(why: string): EngineError {
-  const remedy = 'switch its prefix cache off and accept a shared cache, or use another server'
+function refusal(why: string, howToProve?: string): EngineError {
+  const others = 'switch its prefix cache off and accept a shared cache, or use another server'
+  const remedy = howToProve === undefined ? others : `${howToProve}, ${others}`
   return new EngineError('engine_unavailable', `the model server is refused: ${why}; ${remedy}`)
 }

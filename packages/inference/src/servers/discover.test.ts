@@ -32,6 +32,20 @@ describe('discovery', () => {
     expect(engine.models()[0]?.digest).toMatch(/^[0-9a-f]{64}$/)
   })
 
+  test('vLLM with its Rust frontend is recognised, but not trusted by its version', async () => {
+    const rust = { frontend: 'rust', version: '0.33.0' } as const
+    const engine = await connect(rust)
+    expect(engine.name).toBe('http vllm Rust frontend 0.33.0')
+    expect(statesOf(engine)).toEqual({
+      ...{ chat: 'proven', completions: 'proven' },
+      ...{ messages: 'unused', responses: 'unused' },
+    })
+    const refusal = await rejection(connect({ ...rust, reportsCache: false }))
+    expect(refusal).toMatchObject({
+      message: expect.stringContaining('start it with --enable-prompt-tokens-details'),
+    })
+  })
+
   test('the base URL may include the API prefix or not', async () => {
     const server = serve({})
     for (const suffix of ['', '/', '/v1', '/v1/']) {

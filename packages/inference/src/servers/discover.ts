@@ -78,6 +78,11 @@ async function identify(
 ): Promise<{ kind: ServerKind; version: string | undefined }> {
   const owner = cards[0]?.owned_by
   switch (owner) {
+    // vLLM's second program for its API: its version says nothing about how it treats salts.
+    case 'vllm-frontend-rs': {
+      const version = text((await client.ask('/version'))?.rust_frontend_version)
+      return { kind: 'vllm', version: `Rust frontend ${version ?? ''}`.trim() }
+    }
     case 'vllm':
       return { kind: 'vllm', version: text((await client.ask('/version'))?.version) }
     case 'sglang': {

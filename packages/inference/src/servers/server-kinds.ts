@@ -12,6 +12,8 @@ export type ServerTraits = {
    * SGLang accepted them without effect until spring 2026, so there only the probe counts.
    */
   readonly trustedFrom: readonly [number, number] | undefined
+  /** How a server without proof is made to report hits. */
+  readonly howToProve?: string
   /** How the counts of a running stream are requested. */
   readonly counts: 'continuous-usage' | 'timings' | 'at-end'
 }
@@ -21,6 +23,7 @@ export const serverTraits: Readonly<Record<ServerKind, ServerTraits>> = {
     healthPath: '/health',
     isolation: 'by-salt',
     trustedFrom: [0, 27],
+    howToProve: 'start it with --enable-prompt-tokens-details, so that it reports hits',
     counts: 'continuous-usage',
   },
   sglang: {

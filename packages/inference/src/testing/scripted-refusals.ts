@@ -47,6 +47,17 @@ function refusalOfVllm(path: string, body: JsonObject): Refusal | undefined {
   return undefined
 }
 
+/** What the Rust frontend of vLLM 0.33 lacks. */
+export function refusalOfRust(path: string, body: JsonObject): Refusal | undefined {
+  if (path.startsWith('/v1/messages'))
+    return { status: 501, message: `POST ${path} is not supported by the Rust frontend yet.` }
+  if (path === '/v1/responses' || path === '/v1/embeddings')
+    return { status: 404, message: 'not found' }
+  if (Number(body.n ?? 1) > 1) return { status: 400, message: 'Only n=1 is supported.' }
+  const isList = Array.isArray(body.prompt) && typeof body.prompt[0] !== 'number'
+  return isList ? { status: 400, message: 'prompt: data did not match any variant' } : undefined
+}
+
 /** As Ollama 0.17: salts and ids of earlier responses are ignored, schemas fail in its engine. */
 function refusalOfOllama(
   path: string,

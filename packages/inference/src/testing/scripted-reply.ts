@@ -11,6 +11,8 @@ export type ReplyContext = {
   readonly reply: ScriptedReply
   readonly promptCount: number
   readonly cachedCount: number | undefined
+  /** Whether a chat starts with a chunk that has nothing but the role. */
+  readonly announcesRole?: boolean
   /** Modifies the events of a native stream, as a broken server would. */
   readonly revise?: ((events: JsonObject[]) => JsonObject[]) | undefined
 }
@@ -139,6 +141,10 @@ export function streamReply(
 async function* eventsOf(context: ReplyContext, signal: AbortSignal): AsyncGenerator<string> {
   const { reply, body } = context
   const options = (body.stream_options ?? {}) as JsonObject
+  if (context.announcesRole === true && context.isChat) {
+    const choices = [{ index: 0, delta: { role: 'assistant' } }]
+    yield JSON.stringify({ ...headOf(context, true), choices })
+  }
   if (reply.lateError !== undefined) {
     const { status: code, message } = reply.lateError
     yield JSON.stringify({ error: { message, type: 'BadRequestError', param: null, code } })

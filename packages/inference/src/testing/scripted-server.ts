@@ -12,12 +12,14 @@ import {
   type ScriptedReply,
 } from './scripted-model.ts'
 import { answerNatively, asChat } from './scripted-native.ts'
-import { type Refusal, refusalOf } from './scripted-refusals.ts'
+import { type Refusal, refusalOf, refusalOfRust } from './scripted-refusals.ts'
 import { completeReply, type ReplyContext, streamReply } from './scripted-reply.ts'
 
 export type ScriptedServerOptions = {
   readonly kind?: ServerKind
   readonly version?: string
+  /** vLLM's second program for its API, which has fewer paths and fields. */
+  readonly frontend?: 'rust'
   readonly models?: readonly string[]
   readonly contextLength?: number
   readonly vision?: boolean
@@ -129,12 +131,12 @@ function describe(path: string, options: ScriptedServerOptions): Response {
     id,
     object: 'model',
     created: 1_750_000_000,
-    owned_by: owners[kind],
+    owned_by: options.frontend === 'rust' ? 'vllm-frontend-rs' : owners[kind],
     ...(kind === 'vllm' || kind === 'sglang' ? { max_model_len: contextLength, root: id } : {}),
   })
   const answers: Record<string, unknown> = {
     '/v1/models': { object: 'list', data: models.map(card) },
-    ...(kind === 'vllm' ? { '/version': { version } } : {}),
+    ...(kind === 'vllm' ? { '/version': versionOf(version, options) } : {}),
     ...(kind === 'sglang' ? { '/server_info': { version } } : {}),
     ...(kind === 'ollama' ? { '/api/version': { version } } : { '/health': { status: 'ok' } }),
     ...(kind === 'llama-server' ? { '/props': propsOf(version, options) } : {}),
@@ -142,6 +144,9 @@ function describe(path: string, options: ScriptedServerOptions): Response {
   const answer = answers[path]
   return answer === undefined ? refuse(404, 'not found') : Response.json(answer)
 }
+
+const versionOf = (version: string, { frontend }: ScriptedServerOptions): JsonObject =>
+  frontend === 'rust' ? { version, rust_frontend_version: version } : { version }
 
 function propsOf(version: string, { contextLength = 8192, vision = false }: ScriptedServerOptions) {
   return {
@@ -160,6 +165,10 @@ function respond(
   const { path, body } = record
   const { kind = 'vllm', embedModels = [], lacksPaths = [] } = options
   if (lacksPaths.includes(path)) return refuse(404, 'not found')
+  if (options.frontend === 'rust') {
+    const unknown = refusalOfRust(path, body)
+    if (unknown !== undefined) return refuse(unknown.status, unknown.message)
+  }
   if (options.failsOn?.includes(path)) return refuse(500, 'internal error', path)
   const { models = ['scripted'] } = options
   const refusal = refusalOf(kind, path, body, [...models, ...embedModels])
@@ -215,6 +224,7 @@ function generate(
   const asked = readAsked(body)
   const ordered = options.reply?.(asked) ?? orderedReply(asked)
   const reply = lateError === undefined ? ordered : { ...ordered, lateError }
+  const announcesRole = options.frontend === 'rust'
   if (reply.error !== undefined) return refuse(reply.error.status, reply.error.message, path)
   if (reply.lateError !== undefined && body.stream !== true)
     return refuse(reply.lateError.status, reply.lateError.message, path)
@@ -241,6 +251,7 @@ function generate(
     isChat: path === '/v1/chat/completions',
     body,
     reply: { ...reply, prefillMs },
+    announcesRole,
     promptCount: prompt.length,
     revise: options.reviseEvents,
     cachedCount: reportsCache === 'as-salted' ? told : reportsCache ? cached : undefined,
