@@ -123,6 +123,30 @@ test('queries wait for a transaction in progress, and this thread for neither', 
   await database.close()
 })
 
+test('the memory that creating a database takes is not kept', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'privatemode-new-database-'))
+  const child = Bun.spawn([process.execPath, `${import.meta.dir}/testing/open-new-database.ts`], {
+    env: { ...process.env, DATA_DIR: directory },
+    stdin: 'pipe',
+    stdout: 'pipe',
+  })
+  const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader()
+  const nextLine = async () => (await lines.read()).value?.trim()
+  expect(await nextLine()).toBe('open')
+  // 280 MiB, or 660 if the serving thread had created it.
+  let keptMiB = Number.POSITIVE_INFINITY
+  for (let turn = 0; turn < 40 && keptMiB > 450; turn++) {
+    child.stdin.write('?\n')
+    await child.stdin.flush()
+    keptMiB = Number(await nextLine())
+    if (keptMiB > 450) await Bun.sleep(250)
+  }
+  expect(keptMiB).toBeLessThan(450)
+  child.stdin.end()
+  await child.exited
+  rmSync(directory, { recursive: true, force: true })
+}, 60_000)
+
 test('a thread that fails fails all queries, and says so once', async () => {
   const directory = await freshDataDir()
   const lost: string[] = []

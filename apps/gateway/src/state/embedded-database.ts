@@ -9,7 +9,7 @@
  * PGlite cannot flush a disk's cache, so a power failure may lose the last writes; operators who
  * need more run PostgreSQL.
  */
-import { statfsSync } from 'node:fs'
+import { existsSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { GatewayError } from '../gateway-error.ts'
@@ -42,7 +42,9 @@ export async function openEmbeddedDatabase(
   closeToOthers(directory)
   const lock = lockDataDirectory(directory)
   try {
-    const thread = await startThread(join(directory, 'pglite'), onLost, threadProgram)
+    const path = join(directory, 'pglite')
+    if (!existsSync(join(path, 'PG_VERSION'))) await initialize(path, threadProgram)
+    const thread = await startThread(path, onLost, threadProgram)
     // PGlite sets its own mode on a few files it creates at start and end, ignoring the umask.
     closeToOthers(directory)
     return {
@@ -68,6 +70,15 @@ const reasonOf = (error: unknown) => (error instanceof Error ? error.message : '
 function roomIn(directory: string): string {
   const { bavail, bsize } = statfsSync(directory)
   return `${Math.floor((bavail * bsize) / 1024 ** 2)} MiB free in ${directory}`
+}
+
+/**
+ * Creates the database on a thread that ends: the one that serves would keep the memory that this
+ * takes, about 400 MiB, for as long as the gateway runs.
+ */
+async function initialize(directory: string, threadProgram: URL): Promise<void> {
+  const thread = await startThread(directory, () => undefined, threadProgram)
+  await thread.close()
 }
 
 async function startThread(
