@@ -166,7 +166,7 @@ const aborts: readonly Behaviour[] = paths.map(([path, bodyOf]) => ({
 
 async function metered(stack: RunningStack, id: string): Promise<Json> {
   const token = readFileSync(join(stack.home, 'keys', 'admin-token'), 'utf8').trim()
-  const query = 'from=2020-01-01&to=2100-01-01&limit=1000'
+  const query = 'from=2020-01-01&to=2100-01-01&limit=1000&order=newest'
   const url = `${stack.gatewayUrl}/privatemode/v1/admin/usage/requests?${query}`
   for (let turn = 0; turn < 400; turn++, await Bun.sleep(100)) {
     const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } })

@@ -36,6 +36,7 @@ for (const { server: kind, version, recordings } of transcripts)
   describe(`${kind} ${version}`, () => {
     const server = startScriptedServer({
       ...{ kind, version, models: ['tiny'], contextLength: 4096 },
+      ...(version.includes('Rust') ? { frontend: 'rust' as const } : {}),
       native: ['messages', 'responses'],
       reportsCache: kind !== 'ollama',
     })

@@ -27,7 +27,7 @@ const folder = join(import.meta.dir, 'recordings')
 /** One line for each recording, sorted by name; what was not asked this time is kept. */
 export function keepRecordings({ server, version, recordings }: Transcript): void {
   mkdirSync(folder, { recursive: true })
-  const path = join(folder, `${server}-${version}.json`)
+  const path = join(folder, `${server}-${version.replaceAll(' ', '-')}.json`)
   const before = existsSync(path)
     ? (JSON.parse(readFileSync(path, 'utf8')) as Transcript).recordings
     : []

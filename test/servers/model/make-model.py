@@ -119,6 +119,12 @@ def main():
             print(step, round(sum(losses) / len(losses), 4), flush=True)
     model.to(torch.bfloat16).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    # Tags that a model writes are not special in real models: servers strip special tokens before they look for a tool call.
+    path = Path(folder) / "tokenizer.json"
+    saved = json.loads(path.read_text())
+    for token in saved["added_tokens"]:
+        token["special"] = token["content"].startswith("<|")
+    path.write_text(json.dumps(saved, indent=2, ensure_ascii=False))
     # The name that transformers 4 and 5 know: older servers have the former.
     path = Path(folder) / "tokenizer_config.json"
     path.write_text(path.read_text().replace('"TokenizersBackend"', '"PreTrainedTokenizerFast"'))
