@@ -6,6 +6,7 @@ const answers: Record<string, unknown> = {
   '/empty/api/tags': { models: [] },
   '/hostile/api/tags': { models: [{ name: 'x\u001b[2J; rm -rf ~' }] },
   '/vllm/v1/models': { data: [{ id: 'm', owned_by: 'vllm' }] },
+  '/rust/v1/models': { data: [{ id: 'm', owned_by: 'vllm-frontend-rs' }] },
   '/llama/v1/models': { data: [{ id: 'm', owned_by: 'llamacpp' }] },
   '/other/v1/models': { data: [{ id: 'm', owned_by: 'library' }] },
 }
@@ -43,6 +44,7 @@ test('an Ollama, a vLLM and a llama-server are found, each with the flag that us
     [
       [at('/ollama'), probes.ollama],
       [at('/vllm'), probes.openAi],
+      [at('/rust'), probes.openAi],
       [at('/llama'), probes.openAi],
     ],
     60_000,
@@ -50,6 +52,7 @@ test('an Ollama, a vLLM and a llama-server are found, each with the flag that us
   expect(found.map(formatFound)).toEqual([
     `Found Ollama at ${at('/ollama')}; to use it: npm start -- --chatModel ollama:qwen3`,
     `Found vLLM at ${at('/vllm')}; to use it: npm start -- --engineUrl ${at('/vllm')}`,
+    `Found vLLM at ${at('/rust')}; to use it: npm start -- --engineUrl ${at('/rust')}`,
     `Found llama-server at ${at('/llama')}; to use it: npm start -- --engineUrl ${at('/llama')}`,
   ])
 })

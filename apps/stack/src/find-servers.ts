@@ -24,16 +24,19 @@ const ollama: Probe = {
   },
 }
 
-/** vLLM and llama-server report a model's owner; Ollama's list has a different one and is found above. */
+/** Servers own the models that they list; Ollama's list has a different one and is found above. */
+const owners: Readonly<Record<string, string>> = {
+  vllm: 'vLLM',
+  'vllm-frontend-rs': 'vLLM',
+  llamacpp: 'llama-server',
+}
+
 const openAi: Probe = {
   path: '/v1/models',
   read(answer, url) {
-    const owners = listOf(answer, 'data').map(({ owned_by }) => owned_by)
-    const name = owners.includes('vllm')
-      ? 'vLLM'
-      : owners.includes('llamacpp')
-        ? 'llama-server'
-        : undefined
+    const [name] = listOf(answer, 'data').flatMap(({ owned_by: owner }) =>
+      typeof owner === 'string' && Object.hasOwn(owners, owner) ? [owners[owner]] : [],
+    )
     return name === undefined ? undefined : { name, use: `--engineUrl ${url}` }
   },
 }
