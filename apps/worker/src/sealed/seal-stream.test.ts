@@ -38,51 +38,28 @@ test('without a shape, the first pieces are sent with the head, and pieces that 
   expect(sent.length).toBeLessThanOrEqual(4)
 })
 
-test('without a shape, role and first token are sent together, before the engine is asked for more', async () => {
+test('without a shape, the first piece is sent before the engine is asked for more', async () => {
   const seen: string[] = []
   const working = async function* () {
-    for (const text of ['role', 'token', 'more']) {
+    for (const text of ['first', 'more']) {
       seen.push(`made ${text}`)
-      yield encodeText(text.padEnd(300))
+      yield encodeText(text)
     }
   }
   await sealPieces(await outgoing(), working(), () => void seen.push('sent'))
-  expect(seen.slice(0, 4)).toEqual(['made role', 'made token', 'sent', 'made more'])
+  expect(seen.slice(0, 3)).toEqual(['made first', 'sent', 'made more'])
 })
 
-test('without a shape, what comes with the role is sent before anyone else gets a turn', async () => {
+test('without a shape, the first piece is sent before anyone else gets a turn', async () => {
   const seen: string[] = []
-  const together = async function* () {
-    yield encodeText('role and token'.padEnd(600))
+  const first = async function* () {
+    yield encodeText('first')
   }
   const out = await outgoing()
   const turn = new Promise(setImmediate).then(() => void seen.push('turn'))
-  await sealPieces(out, together(), () => void seen.push('sent'))
+  await sealPieces(out, first(), () => void seen.push('sent'))
   await turn
   expect(seen.slice(0, 2)).toEqual(['sent', 'turn'])
-})
-
-test('without a shape, a role that comes alone is sent at once, and so is the first token', async () => {
-  const sent: Bytes[] = []
-  const { promise: token, resolve: generate } = Promise.withResolvers<void>()
-  const { promise: ended, resolve: end } = Promise.withResolvers<void>()
-  const roleFirst = async function* () {
-    yield encodeText('role')
-    await token
-    yield encodeText('token')
-    await ended
-  }
-  const timers = spyOn(globalThis, 'setTimeout')
-  const sink = (sealed: readonly Bytes[]) => void sent.push(joinBytes(sealed))
-  const sealing = sealPieces(await outgoing(), roleFirst(), sink)
-  while (sent.length < 1) await new Promise(setImmediate)
-  generate()
-  while (sent.length < 2) await new Promise(setImmediate)
-  const waits = timers.mock.calls.length
-  timers.mockRestore()
-  expect(waits).toBe(0)
-  end()
-  await sealing
 })
 
 test('a head and first piece larger than a frame are split in two', async () => {

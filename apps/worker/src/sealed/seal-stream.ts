@@ -1,5 +1,4 @@
 /** Turns the pieces of an answer into sealed bytes: as a whole, or piece by piece as they arrive. */
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import {
   type AnswerHead,
   type AnswerSealer,
@@ -33,8 +32,6 @@ export type Outgoing = {
 const minimumWhole = 1024
 const maxData = maxFramePlaintext - recordOverhead
 const momentMs = 1
-/** A single event, such as the role, is shorter. */
-const twoEventsBytes = 512
 
 /** Seals a complete answer: in one frame if it fits, padded to a length that hides its own. */
 export async function sealWhole(
@@ -79,18 +76,14 @@ export async function sealPieces(
   sink: Sink,
 ): Promise<void> {
   const waiting = new WaitingBytes(maxData)
-  const reading = waiting.fill(pieces, twoEventsBytes)
+  const reading = waiting.fill(pieces, true)
   let frames = [out.sealer.prelude]
   // The engine has begun once there is an answer to seal, so the first piece is sent with the head.
   let head: Bytes[] = headRecord(out.head)
-  let sent = 0
   let soonUntilMs = Number.NEGATIVE_INFINITY
   try {
     for (;;) {
       await waiting.untilAny()
-      // Servers send the role, an event without text, together with the first token: so do we, if
-      // it has arrived by the next turn.
-      if (sent === 0 && waiting.length < twoEventsBytes) await nextTurn()
       const isSoon = performance.now() < soonUntilMs
       if (isSoon) await waiting.untilClosed(untilTick(Math.ceil(performance.now() + momentMs)))
       while (head.length > 0 || waiting.length > 0) {
@@ -102,8 +95,7 @@ export async function sealPieces(
       // A failure of the source surfaces after everything before it was sent.
       if (frames.length > 0) await sink(frames)
       if (waiting.ended) break
-      // If the first token did not come with the role, it does not wait, either.
-      if (++sent > 1) soonUntilMs = performance.now() + momentMs
+      soonUntilMs = performance.now() + momentMs
       frames = []
     }
     await sink(await out.sealer.sealPieces(endRecord(out.finish()), true), true)

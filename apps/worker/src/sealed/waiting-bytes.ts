@@ -34,16 +34,16 @@ export class WaitingBytes {
 
   /**
    * Reads the source to its end, as fast as the buffer is emptied; a failure surfaces in `ended`.
-   * Once the head start has arrived, others get a turn to send it before the source is asked for
+   * With a head start, others get a turn to send the first piece before the source is asked for
    * more, which may be a lot of work.
    */
-  async fill(pieces: AsyncIterable<Bytes>, headStartBytes = 0): Promise<void> {
-    let isAhead = headStartBytes === 0
+  async fill(pieces: AsyncIterable<Bytes>, hasHeadStart = false): Promise<void> {
+    let isAhead = !hasHeadStart
     try {
       for await (const piece of pieces) {
         await this.#add(piece)
         if (this.#abandoned) break
-        if (isAhead || this.#length < headStartBytes) continue
+        if (isAhead) continue
         isAhead = true
         await nextTurn()
       }

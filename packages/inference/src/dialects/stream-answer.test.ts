@@ -200,3 +200,32 @@ describe('pace', () => {
     }
   })
 })
+
+describe('the first piece', () => {
+  test('the role, which servers send alone, comes with the first token', async () => {
+    const { promise: token, resolve: generate } = Promise.withResolvers<void>()
+    const engine = new ScriptedEngine({
+      deltas: [{ role: 'assistant', content: '' }, { content: 'first' }, { content: 'more' }],
+      beforeChunk: (index) => (index === 1 ? token : undefined),
+    })
+    const starting = start(engine, chatPath, { ...chat, stream: true })
+    setImmediate(generate)
+    const { body } = await starting
+    const [piece] = await Array.fromAsync(body as AsyncIterable<Uint8Array>)
+    const text = new TextDecoder().decode(piece)
+    expect(text).toContain('"role":"assistant"')
+    expect(text).toContain('first')
+    expect(text).not.toContain('more')
+  })
+
+  test('a failure after the role is a status', async () => {
+    const engine = new ScriptedEngine({
+      deltas: [{ role: 'assistant', content: '' }, { content: 'first' }],
+      beforeChunk: (index) => {
+        if (index === 1) throw new EngineError('invalid_value', 'the server refused the request')
+      },
+    })
+    const { status, json } = await ask(engine, chatPath, { ...chat, stream: true })
+    expect([status, json.error.code]).toEqual([400, 'invalid_value'])
+  })
+})
