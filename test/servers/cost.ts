@@ -15,8 +15,12 @@ const alone: Load = { streams: 1, rounds: 151, answers: 1, tokens: [20, 20] }
 const loads: readonly Load[] = [
   alone,
   { streams: 8, rounds: 9, answers: 3, tokens: [200, 600] },
-  { streams: 32, rounds: 7, answers: 3, tokens: [200, 600] },
+  { streams: 32, rounds: 15, answers: 3, tokens: [200, 600] },
 ]
+const shapes = ['off', 'default']
+const nameOf = ({ streams }: Load, shape: string) => `${streams} at once, shape ${shape}`
+export const loadNames = shapes.flatMap((shape) => loads.map((load) => nameOf(load, shape)))
+
 /** Code that has run a few times only is slower than the same code an hour later, at one request a second. */
 const [firstWarmUps, hourOfWarmUps] = [400, 3600]
 
@@ -32,17 +36,25 @@ export function processorHalves(): { readonly ours: string; readonly servers: st
 
 /**
  * The bare server and the proxy take turns in every round, so that a busy machine is so for both. Shapes are
- * measured one after the other: the padding of one would run beside the other.
+ * measured one after the other: the padding of one would run beside the other. Only loads whose name has the
+ * text of `only` are measured.
  */
-export async function measureCost(server: RealServer): Promise<CostRow[]> {
+export async function measureCost(server: RealServer, only: string): Promise<CostRow[]> {
   // What is started from here on inherits it; the server was started on its own half.
   await run(['taskset', '-acp', processorHalves().ours, `${process.pid}`])
   const rows: CostRow[] = []
-  for (const shape of ['off', 'default']) rows.push(...(await measureShape(server, shape)))
+  for (const shape of shapes) {
+    const wanted = loads.filter((load) => nameOf(load, shape).includes(only))
+    if (wanted.length > 0) rows.push(...(await measureShape(server, shape, wanted)))
+  }
   return rows
 }
 
-async function measureShape(server: RealServer, shape: string): Promise<CostRow[]> {
+async function measureShape(
+  server: RealServer,
+  shape: string,
+  wanted: readonly Load[],
+): Promise<CostRow[]> {
   const stack = await runStack(['--engineUrl', server.url, '--trafficShape', shape])
   try {
     const ways: readonly (readonly [string, Entrance])[] = [
@@ -51,13 +63,13 @@ async function measureShape(server: RealServer, shape: string): Promise<CostRow[
     ]
     for (const [, way] of ways) await warmUp(way, firstWarmUps)
     const rows: CostRow[] = []
-    if (shape === 'off') {
+    if (shape === 'off' && wanted.includes(alone)) {
       rows.push(...(await measureLoad(ways, alone, `, after ${firstWarmUps} chats`)))
       for (const [, way] of ways.slice(1)) await warmUp(way, hourOfWarmUps - firstWarmUps)
     }
-    for (const load of loads) {
+    for (const load of wanted) {
       rows.push(...(await measureLoad(ways, load)))
-      console.log(`${load.streams} streams at once, shape ${shape}: measured`)
+      console.log(`${nameOf(load, shape)}: measured`)
     }
     return rows
   } finally {

@@ -14,19 +14,20 @@
  *   --chats N          chats with hostile salts; 1000 unless given
  *   --starts N         how often the stack is started against a running server; 20 unless given
  *   --shape NAME       traffic shape of the stack; off unless given, since others make every answer longer
- *   --cost             only measures first token and tokens a second against the bare server
+ *   --cost             only measures first token and tokens a second against the bare server; --only selects
+ *                      loads, such as '32 at once, shape default'
  *   --record           writes test/servers/recordings
  *   --write            writes docs/model-servers.md from the last result of each check
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { freePorts } from '@privatemode/service/testing'
-import { parseTaskArguments } from '../../scripts/task-arguments.ts'
+import { parseTaskArguments, refuseArguments } from '../../scripts/task-arguments.ts'
 import { cleanUpOnSignal } from '../clean-up.ts'
 import { type RunningStack, runStack, stopStacks } from '../e2e/running-stack.ts'
 import { type Behaviour, behaviours, deadlyBehaviours } from './behaviours.ts'
 import { type Check, checks } from './checks.ts'
-import { measureCost, processorHalves } from './cost.ts'
+import { loadNames, measureCost, processorHalves } from './cost.ts'
 import { differences } from './differences.ts'
 import { type Entrance, straight, throughProxy, throughProxyless } from './entrances.ts'
 import { cacheFolder } from './install.ts'
@@ -64,6 +65,9 @@ const { values } = parseTaskArguments({
     write: { type: 'boolean', default: false },
   },
 })
+
+if (values.cost && !loadNames.some((name) => name.includes(values.only)))
+  refuseArguments(`no load is called ${values.only}; there are: ${loadNames.join('; ')}`)
 
 const given = values.program ?? values.url
 const runs: Run[] = []
@@ -105,8 +109,9 @@ async function tryServer(plan: ServerPlan): Promise<Run> {
       await server.start()
       version = await server.version()
       if (values.cost) {
-        const cost = await measureCost(server)
-        keepResults(cacheFolder, { ...runOf(plan, version, []), cost })
+        const cost = await measureCost(server, values.only)
+        // A part of it would take the place of a whole one.
+        if (values.only === '') keepResults(cacheFolder, { ...runOf(plan, version, []), cost })
         console.log(formatCost(cost).join('\n'))
         continue
       }

@@ -48,7 +48,7 @@ export function formatRun({ server, version, rows }: Run): string {
 }
 
 const costNote =
-  'Cost of the stack: one half of the processors is reserved for the server, the other for the stack and the client; bare server and proxy take turns, with prompts that no cache has. Without a shape, the stack has answered as many chats before as an hour brings at one a second, unless a row says fewer: it compiles its code as it runs. Each of several streams is a client that asks again as soon as its answer is complete; both ways get answers of the same lengths.'
+  'Cost of the stack: one half of the processors is reserved for the server, the other for the stack and the client; bare server and proxy take turns, with prompts that no cache has. *Later* and *of bare* compare the two in the same round: the median of the rounds, and the quartiles. Without a shape, the stack has answered as many chats before as an hour brings at one a second, unless a row says fewer: it compiles its code as it runs. Each of several streams is a client that asks again as soon as its answer is complete; both ways get answers of the same lengths.'
 
 /** What could not be run, and why. */
 const untried = [
