@@ -36,7 +36,12 @@ const warmSeconds = 4
 const warmTurns = 3
 
 type Side = { readonly name: 'base' | 'here'; readonly target: Target }
-type Costs = { readonly cpuUs: number; readonly p50Us: number; readonly p99Us: number }
+type Costs = {
+  readonly cpuUs: number
+  readonly firstByteUs: number
+  readonly p50Us: number
+  readonly p99Us: number
+}
 
 if (canMeasure) await run()
 else console.log('skipped: processor time is read from /proc, which is not there')
@@ -94,6 +99,7 @@ async function compare(load: Workload, [before, after]: readonly [Side, Side]): 
   }
   console.log(`\n${load.title}, ${target}, ${turns} turns of ${seconds} s`)
   tell('CPU µs', pairs, ({ cpuUs }) => cpuUs)
+  tell('first byte, p50 µs', pairs, ({ firstByteUs }) => firstByteUs)
   tell('p50 µs', pairs, ({ p50Us }) => p50Us)
   tell('p99 µs', pairs, ({ p99Us }) => p99Us)
 }
@@ -102,7 +108,8 @@ async function costsOf(side: Side, load: Workload): Promise<Costs> {
   const sample = await measure(side.target, load, seconds, 0)
   if (sample.failures > 0) throw new Error(`${side.name}: ${sample.firstFailure}`)
   const { p50, p99 } = sample.latencyUs
-  return { cpuUs: countedUs(sample.parts), p50Us: p50, p99Us: p99 }
+  const firstByteUs = sample.firstByteUs.p50
+  return { cpuUs: countedUs(sample.parts), firstByteUs, p50Us: p50, p99Us: p99 }
 }
 
 /** The medians of both, and the mean of the ratios within the turns with its standard error. */
