@@ -5,7 +5,7 @@
  * commit before the change. Both are started side by side and get the same load in turns, so that
  * a slow minute of the machine affects both alike.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseTaskArguments, refuseArguments } from '../scripts/task-arguments.ts'
@@ -26,12 +26,15 @@ const { values: options } = parseTaskArguments({
   },
 })
 const base = resolve(options.base ?? refuseArguments('name the other checkout with --base'))
+for (const needed of ['bench/speed/rig.ts', 'node_modules'])
+  if (!existsSync(join(base, needed))) refuseArguments(`${base} has no ${needed}`)
 const target = knownName(options.target, targetNames)
 const loads = options.only.split(',').map((id) => {
   const known = workloads.map((workload) => workload.id)
   return workloads.find((one) => one.id === knownName(id, known)) as Workload
 })
 const [turns, seconds] = [Number(options.turns), Number(options.seconds)]
+if (!(turns >= 2 && seconds > 0)) refuseArguments('at least 2 turns of more than 0 seconds')
 const warmSeconds = 4
 const warmTurns = 3
 
@@ -134,5 +137,5 @@ function tell(
 
 function knownName<const Name extends string>(given: string, known: readonly Name[]): Name {
   const found = known.find((name) => name === given)
-  return found ?? refuseArguments(`unknown: ${given}. Known: ${known.join(', ')}`)
+  return found ?? refuseArguments(`unknown: ${given}. Known: ${known.join('; ')}`)
 }
