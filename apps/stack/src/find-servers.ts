@@ -24,7 +24,7 @@ const ollama: Probe = {
   },
 }
 
-/** Servers own the models that they list; Ollama's list has a different one and is found above. */
+/** What servers report as the owner of their models; Ollama, whose list names another, is found above. */
 const owners: Readonly<Record<string, string>> = {
   vllm: 'vLLM',
   'vllm-frontend-rs': 'vLLM',
