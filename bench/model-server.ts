@@ -5,6 +5,7 @@
  * they go are written in pieces of eight chunks, streams at a pace one chunk at a time.
  * Prints one line of JSON, then serves until it is ended.
  */
+import { endWithParent } from '@privatemode/service/end-with-parent'
 import type { Socket } from 'bun'
 import {
   clockUs,
@@ -14,6 +15,8 @@ import {
   stampMark,
   streamChunks,
 } from './load/load-spec.ts'
+
+endWithParent()
 
 const chunksPerWrite = 8
 const embeddingInputs = 256

@@ -41,6 +41,7 @@ import {
 } from '@privatemode/protocol/envelope'
 import { sealedMediaType } from '@privatemode/protocol/fleet'
 import { readExchange } from '@privatemode/service'
+import { endWithParent } from '@privatemode/service/end-with-parent'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { EnginePace, timedPieces } from '../apps/worker/src/sealed/engine-pace.ts'
 import { SealKeys } from '../apps/worker/src/sealed/seal-keys.ts'
@@ -54,6 +55,8 @@ import {
 import { fitToPace, shapeOf } from '../apps/worker/src/sealed/traffic-shape.ts'
 import { clockUs, models, stampDigits, stampMark } from './load/load-spec.ts'
 import { SignedReports } from './signed-reports.ts'
+
+endWithParent()
 
 const { values: options } = parseArgs({
   options: {

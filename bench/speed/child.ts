@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
+import { childEnvironment } from '@privatemode/service/end-with-parent'
 
 export type Side = 'measured' | 'around'
 
@@ -46,7 +47,8 @@ export function startChild(
 ): Child {
   const spawned = Bun.spawn(pinned(side, command), {
     cwd,
-    env: { ...keptEnvironment(), ...env },
+    // Programs of ours end by themselves if this one is killed.
+    env: childEnvironment({ ...keptEnvironment(), ...env }),
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: process.env.BENCH_DEBUG === undefined ? 'ignore' : 'inherit',
