@@ -11,7 +11,7 @@ Needs torch and safetensors, which every vLLM brings along.
 import json
 import shutil
 import sys
-from math import sqrt
+from math import log2, sqrt
 from pathlib import Path
 
 import torch
@@ -22,10 +22,10 @@ def enlarge(source, output, hidden=2048, layers=16, intermediate=8192, heads=32,
     config = json.loads((source / "config.json").read_text())
     tiny, size = config["hidden_size"], config["head_dim"]
     old_heads, old_layers = config["num_attention_heads"], config["num_hidden_layers"]
-    if old_heads != config["num_key_value_heads"] or config["vocab_size"] < 1:
-        raise SystemExit("the tiny model shares no keys and values among its heads; this one does")
+    if old_heads != config["num_key_value_heads"]:
+        raise SystemExit("a model whose heads share keys and values cannot be enlarged")
     shrink = sqrt(tiny / hidden)
-    if 2.0 ** round(torch.log2(torch.tensor(shrink)).item()) != shrink:
+    if not log2(shrink).is_integer():
         raise SystemExit(f"{hidden} is not {tiny} times a power of four")
     group = heads // key_value_heads
     old = load_file(source / "model.safetensors")
