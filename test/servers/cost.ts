@@ -4,7 +4,8 @@ import { runStack } from '../e2e/running-stack.ts'
 import { type Entrance, straight, throughProxy } from './entrances.ts'
 import { run } from './install.ts'
 import { modelName as model, type RealServer } from './real-server.ts'
-import { bareWay, type CostRow, type Spread } from './report.ts'
+import { bareWay, type CostRow, formatCost, type Spread } from './report.ts'
+import { firstText, promptOf, ServerTimes } from './server-times.ts'
 
 /** Many short answers: the first token of the server itself varies by as much as the stack may add. */
 const alone: Load = { streams: 1, rounds: 151, answers: 1, tokens: [20, 20] }
@@ -25,7 +26,14 @@ export const loadNames = shapes.flatMap((shape) => loads.map((load) => nameOf(lo
 const [firstWarmUps, hourOfWarmUps] = [400, 3600]
 
 type Load = Pick<CostRow, 'streams' | 'rounds' | 'answers' | 'tokens'>
-type Measure = { readonly firstMs: number; readonly perSecond: number }
+type FirstToken = { readonly ms: number; readonly outsideMs: number }
+type Measure = {
+  readonly firstMs: number
+  readonly perSecond: number
+  /** Outside the server: of the first answers, which all streams ask for at once, and of later ones. */
+  readonly together: readonly number[]
+  readonly oneByOne: readonly number[]
+}
 
 /** One half of the processors is the server's with all its processes, the other is the stack's and the client's. */
 export function processorHalves(): { readonly ours: string; readonly servers: string } {
@@ -43,33 +51,41 @@ export async function measureCost(server: RealServer, only: string): Promise<Cos
   // What is started from here on inherits it; the server was started on its own half.
   await run(['taskset', '-acp', processorHalves().ours, `${process.pid}`])
   const rows: CostRow[] = []
-  for (const shape of shapes) {
-    const wanted = loads.filter((load) => nameOf(load, shape).includes(only))
-    if (wanted.length > 0) rows.push(...(await measureShape(server, shape, wanted)))
+  const times = new ServerTimes(server.url, processorHalves().servers)
+  try {
+    for (const shape of shapes) {
+      const wanted = loads.filter((load) => nameOf(load, shape).includes(only))
+      if (wanted.length > 0) rows.push(...(await measureShape(times, shape, wanted)))
+    }
+  } finally {
+    await times.stop()
   }
   return rows
 }
 
 async function measureShape(
-  server: RealServer,
+  times: ServerTimes,
   shape: string,
   wanted: readonly Load[],
 ): Promise<CostRow[]> {
-  const stack = await runStack(['--engineUrl', server.url, '--trafficShape', shape])
+  const url = await times.url
+  const stack = await runStack(['--engineUrl', url, '--trafficShape', shape])
   try {
     const ways: readonly (readonly [string, Entrance])[] = [
-      [bareWay, straight(server.url)],
+      [bareWay, straight(url)],
       [`proxy, shape ${shape}`, throughProxy(stack)],
     ]
     for (const [, way] of ways) await warmUp(way, firstWarmUps)
     const rows: CostRow[] = []
     if (shape === 'off' && wanted.includes(alone)) {
-      rows.push(...(await measureLoad(ways, alone, `, after ${firstWarmUps} chats`)))
+      rows.push(...(await measureLoad(ways, times, alone, `, after ${firstWarmUps} chats`)))
       for (const [, way] of ways.slice(1)) await warmUp(way, hourOfWarmUps - firstWarmUps)
     }
     for (const load of wanted) {
-      rows.push(...(await measureLoad(ways, load)))
-      console.log(`${nameOf(load, shape)}: measured`)
+      const measured = await measureLoad(ways, times, load)
+      rows.push(...measured)
+      // A run that is cut has still found what it found.
+      console.log(formatCost(measured).join('\n'))
     }
     return rows
   } finally {
@@ -79,6 +95,7 @@ async function measureShape(
 
 async function measureLoad(
   ways: readonly (readonly [string, Entrance])[],
+  times: ServerTimes,
   load: Load,
   age = '',
 ): Promise<CostRow[]> {
@@ -86,17 +103,29 @@ async function measureLoad(
   for (let round = 0; round < load.rounds; round++) {
     // Neither way is always the one that runs after the other.
     const order = round % 2 === 0 ? found : found.toReversed()
-    for (const { way, measures } of order) measures.push(await measure(way, load))
+    for (const { way, measures } of order) measures.push(await measure(way, times, load))
   }
   const bare = found[0]?.measures ?? []
   return found.map(({ name, measures }) => ({
     ...load,
     way: name === bareWay ? name : `${name}${age}`,
-    firstMs: middle(measures, 'firstMs'),
-    perSecond: middle(measures, 'perSecond'),
+    firstMs: median(measures.map(({ firstMs }) => firstMs)),
+    perSecond: median(measures.map(({ perSecond }) => perSecond)),
+    stackMs: beyond(bare, measures, 'oneByOne'),
+    togetherMs: load.streams === 1 ? undefined : beyond(bare, measures, 'together'),
     laterMs: spreadOf(bare.map(({ firstMs }, at) => (measures[at]?.firstMs ?? 0) - firstMs)),
     ofBare: spreadOf(bare.map(({ perSecond }, at) => (measures[at]?.perSecond ?? 0) / perSecond)),
   }))
+}
+
+/** How much longer a first token is outside the server than the median of those straight from it. */
+function beyond(
+  bare: readonly Measure[],
+  measures: readonly Measure[],
+  which: 'oneByOne' | 'together',
+): Spread {
+  const straightMs = median(bare.flatMap((one) => one[which]))
+  return spreadOf(measures.flatMap((one) => one[which]).map((ms) => ms - straightMs))
 }
 
 async function warmUp(way: Entrance, chats: number): Promise<void> {
@@ -106,19 +135,25 @@ async function warmUp(way: Entrance, chats: number): Promise<void> {
     await Promise.all(Array.from({ length: 16 }, () => way.ask('/v1/chat/completions', body)))
 }
 
-async function measure(way: Entrance, load: Load): Promise<Measure> {
+async function measure(way: Entrance, times: ServerTimes, load: Load): Promise<Measure> {
   const started = performance.now()
   const lengths = Array.from({ length: load.streams }, (_, stream) => lengthsOf(load, stream))
-  const firsts = await Promise.all(
+  const streams = await Promise.all(
     lengths.map(async (ofStream) => {
-      const firstMs: number[] = []
-      for (const tokens of ofStream) firstMs.push(await streamOnce(way, tokens))
-      return firstMs
+      const firsts: FirstToken[] = []
+      for (const tokens of ofStream) firsts.push(await streamOnce(way, times, tokens))
+      return firsts
     }),
   )
   const seconds = (performance.now() - started) / 1000
   const tokens = lengths.flat().reduce((sum, length) => sum + length, 0)
-  return { firstMs: median(firsts.flat()), perSecond: tokens / seconds }
+  const outside = streams.map((firsts) => firsts.map(({ outsideMs }) => outsideMs))
+  return {
+    firstMs: median(streams.flat().map(({ ms }) => ms)),
+    perSecond: tokens / seconds,
+    together: outside.flatMap((ofStream) => ofStream.slice(0, 1)),
+    oneByOne: outside.flatMap((ofStream) => (load.streams === 1 ? ofStream : ofStream.slice(1))),
+  }
 }
 
 /** The same lengths on every way and in every round, spread evenly from the shortest to the longest. */
@@ -136,12 +171,12 @@ function lengthsOf({ streams, answers, tokens: [least, most] }: Load, stream: nu
 let asked = 0
 
 /**
- * Milliseconds to the first piece of text. No two prompts begin alike: the bare server would find the second in its
- * cache, which callers of ours do not share.
+ * Milliseconds to the first piece of text, and those that passed outside the server. No two prompts
+ * begin alike: the bare server would find the second in its cache, which callers of ours do not share.
  */
-async function streamOnce(way: Entrance, tokens: number): Promise<number> {
-  const content = `${++asked} is where you start. Count to one hundred and twenty.`
-  const messages = [{ role: 'user', content }]
+async function streamOnce(way: Entrance, times: ServerTimes, tokens: number): Promise<FirstToken> {
+  const number = ++asked
+  const messages = [{ role: 'user', content: promptOf(number) }]
   const length = { max_tokens: tokens, ignore_eos: true, temperature: 0 }
   const started = performance.now()
   const response = await way.open('/v1/chat/completions', {
@@ -150,18 +185,15 @@ async function streamOnce(way: Entrance, tokens: number): Promise<number> {
     stream: true,
     ...length,
   })
-  let firstMs: number | undefined
+  let ms: number | undefined
   let text = ''
   for await (const chunk of response.body ?? []) {
     text += new TextDecoder().decode(chunk)
-    if (firstMs === undefined && /"content":"[^"]/.test(text)) firstMs = performance.now() - started
+    if (ms === undefined && firstText.test(text)) ms = performance.now() - started
   }
-  if (firstMs === undefined || !text.includes('[DONE]')) throw new Error('a stream was cut')
-  return firstMs
+  if (ms === undefined || !text.includes('[DONE]')) throw new Error('a stream was cut')
+  return { ms, outsideMs: ms - (await times.take(number)) }
 }
-
-const middle = (measures: readonly Measure[], of: keyof Measure) =>
-  median(measures.map((measure) => measure[of]))
 
 const median = (values: readonly number[]) => quantile(values, 0.5)
 

@@ -35,7 +35,7 @@ import { installLlamaServer, llamaServerPlan } from './llama-server.ts'
 import { installOllama, ollamaPlan } from './ollama.ts'
 import { RealServer, type ServerPlan, type Variant } from './real-server.ts'
 import { keepRecordings, type Recording, record } from './recordings.ts'
-import { formatCost, formatDocument, formatRun, isGood, type Row, type Run } from './report.ts'
+import { formatDocument, formatRun, isGood, type Row, type Run } from './report.ts'
 import { keepResults, readResults } from './results.ts'
 import { vllmPlan } from './vllm.ts'
 import { installVllm } from './vllm-install.ts'
@@ -112,7 +112,6 @@ async function tryServer(plan: ServerPlan): Promise<Run> {
         const cost = await measureCost(server, values.only)
         // A part of it would take the place of a whole one.
         if (values.only === '') keepResults(cacheFolder, { ...runOf(plan, version, []), cost })
-        console.log(formatCost(cost).join('\n'))
         continue
       }
       // A run that is cut has still found what it found.

@@ -17,6 +17,10 @@ export type CostRow = {
   readonly tokens: readonly [number, number]
   readonly firstMs: number
   readonly perSecond: number
+  /** What passes outside the server until the first text, beyond what does without the stack. */
+  readonly stackMs: Spread
+  /** The same for the first answers of several streams, which begin at the same moment. */
+  readonly togetherMs: Spread | undefined
   /** Compared with the bare server in the same round. */
   readonly laterMs: Spread
   readonly ofBare: Spread
@@ -47,8 +51,11 @@ export function formatRun({ server, version, rows }: Run): string {
   return [`${server} ${version}: ${good} of ${results.length} results good`, ...lines].join('\n')
 }
 
-const costNote =
-  'Cost of the stack: one half of the processors is reserved for the server, the other for the stack and the client; bare server and proxy take turns, with prompts that no cache has. *Later* and *of bare* compare the two in the same round: the median of the rounds, and the quartiles. Without a shape, the stack has answered as many chats before as an hour brings at one a second, unless a row says fewer: it compiles its code as it runs. Each of several streams is a client that asks again as soon as its answer is complete; both ways get answers of the same lengths.'
+const costNote = [
+  'Cost of the stack: one half of the processors is reserved for the server, the other for the stack and the client; bare server and proxy take turns, with prompts that no cache has. Each of several streams is a client that asks again as soon as its answer is complete; both ways get answers of the same lengths. Without a shape, the stack has answered as many chats before as an hour brings at one a second, unless a row says fewer: it compiles its code as it runs.',
+  '',
+  '*Later* and *of bare* compare the two ways in the same round: the median of the rounds, and the quartiles. The time to the first token varies more in the server than the stack adds, so it is also measured in front of the server; *in the stack* is how much longer the rest of it is through the proxy: the median of the answers, and the quartiles. Of several streams it leaves out the first answers, which begin at the same moment; they are under *all at once*.',
+]
 
 /** What could not be run, and why. */
 const untried = [
@@ -126,16 +133,18 @@ export function formatCost(cost: readonly CostRow[]): string[] {
   const lines = cost.map((row) => {
     const { streams, way, rounds, answers, tokens, firstMs, perSecond } = row
     const isBare = way === bareWay
-    const later = isBare ? '' : `${formatSpread(row.laterMs, 1)} ms`
+    const late = [row.laterMs, row.stackMs, row.togetherMs].map((spread) =>
+      isBare || spread === undefined ? '' : `${formatSpread(spread, 1)} ms`,
+    )
     const share = isBare ? '' : formatSpread(row.ofBare, 3)
-    const figures = [`${firstMs.toFixed(1)} ms`, later, perSecond.toFixed(0), share]
+    const figures = [`${firstMs.toFixed(1)} ms`, ...late, perSecond.toFixed(0), share]
     const each = answers === 1 ? '' : `${answers} × `
     const lengths = `${rounds} of ${each}${[...new Set(tokens)].join(' to ')} tokens`
     return `| ${[streams, way, ...figures, lengths].join(' | ')} |`
   })
   return [
-    '| streams | way | first token | later | tokens/s | of bare | rounds |',
-    '|---|---|---|---|---|---|---|',
+    '| streams | way | first token | later | in the stack | all at once | tokens/s | of bare | rounds |',
+    '|---|---|---|---|---|---|---|---|---|',
     ...lines,
   ]
 }
@@ -155,7 +164,7 @@ function formatSection({ server, version, date, note, cost, rows }: Run): string
     `${date}: ${results.filter(isGood).length} of ${results.length} results good.`,
     '',
     ...(note === undefined ? [] : [note, '']),
-    ...(cost === undefined ? [] : [costNote, '', ...formatCost(cost), '']),
+    ...(cost === undefined ? [] : [...costNote, '', ...formatCost(cost), '']),
     '| check | proxy | proxyless |',
     '|---|---|---|',
     ...rows.map(
