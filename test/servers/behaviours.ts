@@ -160,6 +160,7 @@ const aborts: readonly Behaviour[] = paths.map(([path, bodyOf]) => ({
     const told = `idle after ${idleMs} ms; billed ${bill.prompt_tokens} + ${bill.completion_tokens}, the server counts ${prompt} + ${output}`
     require(bill.prompt_tokens === prompt, told)
     // The step that runs when the news of the abort arrives is the server's own.
+    require(idleMs <= 1000, told)
     const isClose = Math.abs(bill.completion_tokens - output) <= Math.max(2, 0.03 * output)
     require(isClose, told)
     return told
