@@ -147,7 +147,7 @@ const aborts: readonly Behaviour[] = paths.map(([path, bodyOf]) => ({
     while (bytes < 3000) bytes += (await reader?.read())?.value?.length ?? 3000
     aborter.abort()
     const started = performance.now()
-    // While vLLM lists its counters, it notices nothing and goes on, with tokens for no one.
+    // Asked for its counters at this moment, vLLM counts tokens that it sends to no one.
     await Bun.sleep(100)
     while ((await server.count('running')) > 0) {
       require(performance.now() - started < 30_000, 'the server goes on')
@@ -159,8 +159,8 @@ const aborts: readonly Behaviour[] = paths.map(([path, bodyOf]) => ({
     const [prompt = 0, output = 0] = after.map((value, index) => value - (before[index] ?? 0))
     const told = `idle after ${idleMs} ms; billed ${bill.prompt_tokens} + ${bill.completion_tokens}, the server counts ${prompt} + ${output}`
     require(bill.prompt_tokens === prompt, told)
-    // The step that runs when the news of the abort arrives is the server's own.
     require(idleMs <= 1000, told)
+    // The step that runs when the news of the abort arrives is the server's own.
     const isClose = Math.abs(bill.completion_tokens - output) <= Math.max(2, 0.03 * output)
     require(isClose, told)
     return told

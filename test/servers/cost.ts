@@ -81,12 +81,7 @@ async function measureShape(
       rows.push(...(await measureLoad(ways, times, alone, `, after ${firstWarmUps} chats`)))
       for (const [, way] of ways.slice(1)) await warmUp(way, hourOfWarmUps - firstWarmUps)
     }
-    for (const load of wanted) {
-      const measured = await measureLoad(ways, times, load)
-      rows.push(...measured)
-      // A run that is cut has still found what it found.
-      console.log(formatCost(measured).join('\n'))
-    }
+    for (const load of wanted) rows.push(...(await measureLoad(ways, times, load)))
     return rows
   } finally {
     await stack.stop()
@@ -106,7 +101,7 @@ async function measureLoad(
     for (const { way, measures } of order) measures.push(await measure(way, times, load))
   }
   const bare = found[0]?.measures ?? []
-  return found.map(({ name, measures }) => ({
+  const rows = found.map(({ name, measures }) => ({
     ...load,
     way: name === bareWay ? name : `${name}${age}`,
     firstMs: median(measures.map(({ firstMs }) => firstMs)),
@@ -116,6 +111,9 @@ async function measureLoad(
     laterMs: spreadOf(bare.map(({ firstMs }, at) => (measures[at]?.firstMs ?? 0) - firstMs)),
     ofBare: spreadOf(bare.map(({ perSecond }, at) => (measures[at]?.perSecond ?? 0) / perSecond)),
   }))
+  // A run that is cut has still found what it found.
+  console.log(formatCost(rows).join('\n'))
+  return rows
 }
 
 /** How much longer a first token is outside the server than the median of those straight from it. */
