@@ -3,10 +3,10 @@
  *
  * npm run test:servers -- [options]
  *
- *   --servers LIST     of vllm,llama-server,ollama; the first two unless given
+ *   --servers LIST     of vllm,llama-server,ollama,sglang; the first two unless given
  *   --vllm VERSION,…   versions of vLLM to try; the newest unless given
  *   --url URL          a server that runs already, with the model under the name tiny
- *   --program PATH     a vllm or ollama program to use instead of installing one
+ *   --program PATH     a vllm, ollama or sglang program to use instead of installing one
  *   --python PATH      Python 3.10 to 3.13 for what is installed; python3 unless given
  *   --only TEXT        checks whose name has this text
  *   --skip TEXT        not those whose name has this one
@@ -37,6 +37,7 @@ import { RealServer, type ServerPlan, type Variant } from './real-server.ts'
 import { keepRecordings, type Recording, record } from './recordings.ts'
 import { formatDocument, formatRun, isGood, type Row, type Run } from './report.ts'
 import { keepResults, readResults } from './results.ts'
+import { sglangPlan } from './sglang.ts'
 import { vllmPlan } from './vllm.ts'
 import { installVllm } from './vllm-install.ts'
 
@@ -89,6 +90,10 @@ async function* plansOf(server: string): AsyncGenerator<ServerPlan> {
       yield vllmPlan(given ?? (await installVllm(version, values.python)))
   else if (server === 'llama-server') yield llamaServerPlan(await installLlamaServer())
   else if (server === 'ollama') yield ollamaPlan(given ?? (await installOllama(values.python)))
+  else if (server === 'sglang')
+    yield sglangPlan(
+      given ?? refuseArguments('name a program for sglang with --program, or a --url'),
+    )
   else throw new Error(`no such server: ${server}`)
 }
 

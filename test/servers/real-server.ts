@@ -8,7 +8,7 @@ export const modelName = 'tiny'
 
 /** What a server is started for: its flags differ. */
 export type Variant = 'chat' | 'reasoning' | 'embed'
-export type ServerName = 'vLLM' | 'llama-server' | 'Ollama'
+export type ServerName = 'vLLM' | 'SGLang' | 'llama-server' | 'Ollama'
 
 /** How a server is run and where it tells its own counts. */
 export type ServerPlan = {

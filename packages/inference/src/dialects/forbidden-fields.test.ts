@@ -12,6 +12,7 @@ const forbidden: readonly string[] = [
   ...['kv_transfer_params', 'ec_transfer_params'],
   ...['bootstrap_host', 'bootstrap_port', 'bootstrap_room'],
   ...['prompt_embeds', 'input_embeds'],
+  ...['input_ids', 'embed_overrides', 'embed_override_token_id'],
   ...['image_data', 'audio_data', 'video_data'],
   ...['media_io_kwargs', 'mm_processor_kwargs'],
   ...['priority', 'vllm_xargs'],
@@ -20,6 +21,7 @@ const forbidden: readonly string[] = [
   ...['ngram_corpus_id', 'custom_labels'],
   ...['routed_dp_rank', 'data_parallel_rank', 'disagg_prefill_dp_rank'],
   ...['id_slot', 'slot_id'],
+  ...['stop_regex'],
   ...['logits_processors', 'custom_logit_processor'],
   ...['custom_params', 'lora_path'],
 ]

@@ -14,6 +14,9 @@ const forbidden: ReadonlyMap<string, string> = new Map([
   ['bootstrap_room', 'it would make the model server connect to another host'],
   ['prompt_embeds', 'the model server would load serialized tensors'],
   ['input_embeds', 'the model server would load serialized tensors'],
+  ['input_ids', 'a chat consists of its messages'],
+  ['embed_overrides', 'it would change internals of the model server'],
+  ['embed_override_token_id', 'it would change internals of the model server'],
   ['image_data', 'media must be part of the messages'],
   ['audio_data', 'media must be part of the messages'],
   ['video_data', 'media must be part of the messages'],
@@ -33,6 +36,8 @@ const forbidden: ReadonlyMap<string, string> = new Map([
   ['disagg_prefill_dp_rank', 'it would choose a machine of the model server'],
   ['id_slot', 'it could refer to the cache of another caller'],
   ['slot_id', 'it could refer to the cache of another caller'],
+  // SGLang searches with it after every token, in the one process that computes for all callers.
+  ['stop_regex', 'a slow pattern would stop the model server for everyone'],
   ['logits_processors', 'it would make the model server load code'],
   ['custom_logit_processor', 'it would make the model server load code'],
   ['custom_params', 'it would change internals of the model server'],

@@ -47,6 +47,26 @@ test('a native stream that fails before any content is retried through translati
     }
 })
 
+test('a response that is completed without any output is retried through translation', async () => {
+  for (const stream of [true, false]) {
+    const { server, engine } = await connect()
+    const empty = ({ response, ...event }: JsonObject): JsonObject => ({
+      ...event,
+      response: { ...(response as JsonObject), output: [] },
+    })
+    server.change({ reviseEvents: (all) => [...all.slice(0, 2), empty(all.at(-1) ?? {})] })
+    const { status, text, answer } = await ask(
+      engine,
+      '/v1/responses',
+      response('hello', { stream }),
+    )
+    expect([status, answer.outcome()]).toEqual([200, 'complete'])
+    expect(text).toContain('said')
+    const paths = server.requests.map((request) => request.path)
+    expect(paths).toEqual(['/v1/responses', '/v1/chat/completions'])
+  }
+})
+
 test('a native request that fails at once is retried through translation', async () => {
   for (const [path, bodyOf] of dialects)
     for (const stream of [true, false]) {

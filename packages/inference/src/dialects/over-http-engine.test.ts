@@ -68,6 +68,21 @@ describe('context', () => {
     }
   })
 
+  test('it is answered whatever words a server refuses it with', async () => {
+    for (const kind of ['vllm', 'sglang'] as const) {
+      const { engine } = await connect({ kind, contextLength: 500 })
+      for (const max_tokens of [450, 32_000])
+        for (const stream of [false, true])
+          expect([
+            kind,
+            max_tokens,
+            (await ask(engine, chatPath, chat(long, { max_tokens, stream }))).status,
+          ]).toEqual([kind, max_tokens, 200])
+      const { json } = await ask(engine, chatPath, chat(`${long} `.repeat(6)))
+      expect([kind, json.error.code]).toEqual([kind, 'context_length_exceeded'])
+    }
+  })
+
   test('a completion’s limit is reduced as well, by the longest of its prompts', async () => {
     for (const stream of [false, true])
       for (const prompt of ['word', [long, 'word'], [[1, 2, 3]]]) {

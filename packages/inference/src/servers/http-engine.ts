@@ -22,11 +22,17 @@ import { CountedCall } from './counted-call.ts'
 import { type Discovery, discover } from './discover.ts'
 import { findNative } from './find-native.ts'
 import { defaultHttpSettings, type HttpEngineSettings } from './http-settings.ts'
+import { type NamedCall, nameCall } from './named-call.ts'
 import { isNative, nativePaths, readNativeUsage, requireWhole } from './native-endpoints.ts'
 import { ServerStream } from './read-stream.ts'
 import { renameFields } from './rename-fields.ts'
 import { requireVolumes } from './served-models.ts'
-import { connectionFailure, ServerClient, type ServerFetch } from './server-client.ts'
+import {
+  connectionFailure,
+  type OpenRequest,
+  ServerClient,
+  type ServerFetch,
+} from './server-client.ts'
 import { serverBody, serverTraits } from './server-kinds.ts'
 import { withServerSalt } from './server-salt.ts'
 import { settleCounts } from './settle-counts.ts'
@@ -228,8 +234,10 @@ class HttpEngine implements Engine {
 
   async #stream(watched: CountedCall, isWhole = false): Promise<ServerStream> {
     const { call } = watched
-    const body = serverBody(this.#found.kind, { ...call, stream: true })
-    const opening = this.#client.open(paths[call.endpoint], body, call.signal, 'read')
+    const { kind } = this.#found
+    const { fields, abort } = nameCall(this.#client, kind, call)
+    const body = { ...serverBody(kind, { ...call, stream: true }), ...fields }
+    const opening = this.#open(call, body, abort, 'read')
     // After the request was written, for the same reason as in `open`.
     if (call.stream && this.#countsAsItGoes) watched.countAfter(this.#settings.countWaitingMs)
     const request = await opening
@@ -240,9 +248,23 @@ class HttpEngine implements Engine {
       onFailure: async (failure) => void (await watched.failed(failure)),
       onEnd: () => watched.end(),
       restMs: this.#settings.restMs,
-      settle: (open) =>
-        settleCounts(this.#client, this.#found.kind, call, open, this.#settings.settleMs),
+      settle: (open) => settleCounts(this.#client, kind, call, open, this.#settings.settleMs),
+      abort,
     })
+  }
+
+  async #open(
+    { endpoint, signal }: EngineCall,
+    body: JsonObject,
+    abort: NamedCall['abort'],
+    use: 'read' | 'whole',
+  ): Promise<OpenRequest> {
+    try {
+      return await this.#client.open(paths[endpoint], body, signal, use)
+    } catch (error) {
+      if (signal.aborted) void abort?.()
+      throw error
+    }
   }
 
   /** Requested as a stream if that loses nothing: what was generated is then known if the call is aborted. */
@@ -256,8 +278,9 @@ class HttpEngine implements Engine {
 
   async #wholeAtOnce(call: EngineCall): Promise<JsonObject> {
     const { endpoint } = call
-    const body = serverBody(this.#found.kind, call)
-    const request = await this.#client.open(paths[endpoint], body, call.signal)
+    const { fields, abort } = nameCall(this.#client, this.#found.kind, call)
+    const body = { ...serverBody(this.#found.kind, call), ...fields }
+    const request = await this.#open(call, body, abort, 'whole')
     try {
       const answer = renameFields((await request.response.json()) as JsonObject)
       const usage = isNative(endpoint) ? readNativeUsage(endpoint, answer) : readUsage(answer.usage)

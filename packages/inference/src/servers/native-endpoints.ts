@@ -22,6 +22,12 @@ export function isLastEvent(endpoint: NativeEndpoint, { type }: JsonObject): boo
   }
 }
 
+/** SGLang ends the stream of a response that its engine refused as if it were complete. */
+export function isEmptyEnd({ type, response }: JsonObject): boolean {
+  const output = asObject(response)?.output
+  return type === 'response.completed' && Array.isArray(output) && output.length === 0
+}
+
 /** Whether an event reports a failure of the server; its message may quote the prompt. */
 export function isFailure({ type }: JsonObject): boolean {
   return type === 'error' || type === 'response.failed'

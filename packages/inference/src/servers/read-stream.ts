@@ -1,7 +1,7 @@
 /** Reads a server's event stream as chunk objects, and tracks its counts. */
 import { SseDecoder, SseError } from '@privatemode/protocol/api'
 import { EngineError, type JsonObject } from '../engine.ts'
-import { isFailure, isLastEvent, isNative } from './native-endpoints.ts'
+import { isEmptyEnd, isFailure, isLastEvent, isNative } from './native-endpoints.ts'
 import { renameFields } from './rename-fields.ts'
 import { RepeatedChunks } from './repeated-chunks.ts'
 import { connectionFailure, type OpenRequest, type PieceReader } from './server-client.ts'
@@ -21,6 +21,8 @@ export type StreamReading = {
   readonly settle?: Settle
   /** How long a server may continue after it was told to stop. */
   readonly restMs: number
+  /** Tells the server to end the answer; false if it was not reached. */
+  readonly abort?: (() => Promise<boolean>) | undefined
 }
 
 /** Ends properly only after the server's end marker; a connection that closes before it is a failure. */
@@ -97,14 +99,17 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
   }
 
   /**
-   * The server generates until it notices that the reader is gone, and that is billed as well: so
-   * it is told to stop, and what it still sends is read to the end.
+   * The server generates until it notices that it should stop, and that is billed as well: so what
+   * it still sends is read to the end. One that cannot be told notices that the connection closes.
    */
   async #settle(): Promise<void> {
     this.#isAborted = true
     this.#countWaiting()
     const timer = setTimeout(() => void this.#cancel(), this.#reading.restMs)
-    await this.#reader?.hangUp?.((piece) => this.#countPiece(piece))
+    const rest = this.#reader?.rest?.((piece) => this.#countPiece(piece))
+    const isTold = (await this.#reading.abort?.()) ?? false
+    if (!isTold) this.#reader?.hangUp?.()
+    await rest
     clearTimeout(timer)
     await this.#cancel()
     await this.#counts.settle()
@@ -177,6 +182,8 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
       return undefined
     }
     const chunk = parseChunk(event.data, this.#call)
+    if (this.#counts.isEmpty && isEmptyEnd(chunk))
+      throw new EngineError('engine_failed', 'the model server ended without an answer')
     this.#counts.read(chunk)
     if (isNative(endpoint)) this.#hasEnded = isLastEvent(endpoint, chunk)
     else this.#repeated.learn(event.data, chunk)

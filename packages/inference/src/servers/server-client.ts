@@ -29,10 +29,12 @@ export type PieceReader = {
   /** From now on, a read also waits for what arrives this long after its first piece. */
   gather?(ms: number): void
   /**
-   * Stops the request. What is buffered and what the server sends until it notices goes to `take`,
-   * and it resolves at the end; `read` fails from now on. Absent if a connection can only be cut.
+   * What is buffered and what the server still sends goes to `take`, and it resolves at the end;
+   * `read` fails from now on. Absent if a connection can only be cut.
    */
-  hangUp?(take: (piece: Uint8Array) => void): Promise<void>
+  rest?(take: (piece: Uint8Array) => void): Promise<void>
+  /** Closes our side of the connection, so that the server stops. */
+  hangUp?(): void
 }
 
 const maxErrorBytes = 64 * 1024
@@ -95,6 +97,13 @@ export class ServerClient {
     )
     await response.body?.cancel()
     return response.ok
+  }
+
+  /** Whether the server accepts what it is told; what it answers does not matter. */
+  async tell(path: string, body: JsonObject, signal: AbortSignal): Promise<boolean> {
+    const response = await this.#send(path, body, signal).catch(() => undefined)
+    await response?.body?.cancel()
+    return response?.ok ?? false
   }
 
   /** Like `ask`, but the caller handles a refusal. */

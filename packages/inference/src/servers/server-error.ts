@@ -23,7 +23,7 @@ const errorWords: ReadonlySet<string> = new Set(
 )
 
 const overflowWords =
-  /context (?:length|window|size|limit)|maximum (?:context|input|sequence)|max_model_len|exceed_context|prompt is too long|input (?:is )?too long|too many tokens|longer than the model/i
+  /context (?:length|window|size|limit)|maximum (?:context|input|sequence)|max_model_len|exceed_context|prompt is too long|input (?:is )?too long|too many tokens|longer than the model|max_completion_tokens is too large/i
 
 /** Converts a server's error response: its status, its body, and the names of the request's fields. */
 export function toEngineError(

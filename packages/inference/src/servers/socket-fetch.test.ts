@@ -113,7 +113,8 @@ test('a reader that gathers still gets long answers in pieces, and what is left 
   reader.gather?.(3_600_000)
   const reading = thrown(reader.read())
   const rest: number[] = []
-  void reader.hangUp?.((piece) => rest.push(piece.length))
+  void reader.rest?.((piece) => rest.push(piece.length))
+  reader.hangUp?.()
   expect(await reading).toThrow()
   expect(rest).toEqual([3])
   await reader.cancel()

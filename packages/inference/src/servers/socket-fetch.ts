@@ -205,12 +205,16 @@ class SocketAnswer implements PooledSink, ServerAnswer {
     this.#gatherMs = ms
   }
 
-  hangUp(take: (piece: Uint8Array) => void): Promise<void> {
+  rest(take: (piece: Uint8Array) => void): Promise<void> {
     for (const piece of this.#pieces.splice(0)) take(viewOf(piece))
     this.#takeRest = take
-    if (!this.#hasEnded) this.#connection?.hangUp()
+    if (!this.#hasEnded) this.#connection?.resume()
     this.#wake?.()
     return this.#over.promise
+  }
+
+  hangUp(): void {
+    if (!this.#hasEnded) this.#connection?.hangUp()
   }
 
   async cancel(): Promise<void> {

@@ -13,6 +13,8 @@ export type ReplyContext = {
   readonly cachedCount: number | undefined
   /** Whether a chat starts with a chunk that has nothing but the role. */
   readonly announcesRole?: boolean
+  /** Ends a stream as if its last token had been generated. */
+  readonly stop?: AbortSignal
   /** Modifies the events of a native stream, as a broken server would. */
   readonly revise?: ((events: JsonObject[]) => JsonObject[]) | undefined
 }
@@ -138,6 +140,8 @@ export function streamReply(
   return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
 }
 
+const stopped = { finish_reason: 'abort' }
+
 async function* eventsOf(context: ReplyContext, signal: AbortSignal): AsyncGenerator<string> {
   const { reply, body } = context
   const options = (body.stream_options ?? {}) as JsonObject
@@ -153,6 +157,7 @@ async function* eventsOf(context: ReplyContext, signal: AbortSignal): AsyncGener
   }
   const { pieces, end } = piecesOf(context)
   const head = headOf(context, true)
+  let sent = 0
   const indices = Array.from({ length: Number(body.n ?? 1) }, (_, index) => index)
   // Inside a stream the counts are per choice, as servers report them.
   const isLlamaServer = context.kind === 'llama-server'
@@ -160,8 +165,9 @@ async function* eventsOf(context: ReplyContext, signal: AbortSignal): AsyncGener
     if (isLlamaServer) return body.timings_per_token === true ? timingsOf(context, tokens) : {}
     return options.continuous_usage_stats === true ? { usage: usageOf(context, tokens) } : {}
   }
-  await wait(reply.prefillMs ?? 0, signal)
-  const untilDue = createPace(reply, signal)
+  const over = context.stop === undefined ? signal : AbortSignal.any([signal, context.stop])
+  await wait(reply.prefillMs ?? 0, over)
+  const untilDue = createPace(reply, over)
   for (const [i, { delta }] of pieces.entries()) {
     if (i === reply.failAfter) {
       yield JSON.stringify({
@@ -170,19 +176,21 @@ async function* eventsOf(context: ReplyContext, signal: AbortSignal): AsyncGener
       return
     }
     await untilDue(i)
+    if (context.stop?.aborted) break
+    sent++
     const said = context.isChat ? { delta } : { text: delta.content }
     for (const index of indices) {
       const choices = [{ index, ...said, finish_reason: null }]
       yield JSON.stringify({ ...head, choices, ...counts(i + 1) })
     }
   }
-  const tokens = pieces.length * indices.length
+  const tokens = sent * indices.length
   const nothing = context.isChat ? { delta: {} } : { text: '' }
   for (const index of indices) {
-    const choices = [{ index, ...nothing, ...end }]
-    yield JSON.stringify({ ...head, choices, ...counts(pieces.length) })
+    const choices = [{ index, ...nothing, ...(sent < pieces.length ? stopped : end) }]
+    yield JSON.stringify({ ...head, choices, ...counts(sent) })
     if (isLlamaServer && options.include_usage === true) {
-      const ofOne = { usage: usageOf(context, pieces.length), ...timingsOf(context, pieces.length) }
+      const ofOne = { usage: usageOf(context, sent), ...timingsOf(context, sent) }
       yield JSON.stringify({ ...head, choices: [], ...ofOne })
     }
   }

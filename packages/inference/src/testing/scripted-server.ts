@@ -58,6 +58,8 @@ export type Recorded = {
   headers: Headers
   body: JsonObject
   wasAborted: boolean
+  /** Ends a stream properly, as a server does that is told to. */
+  readonly stop: AbortController
   /** Counts of a generation, even if the server does not report them. */
   promptTokens?: number
   cachedTokens?: number
@@ -82,6 +84,8 @@ const owners: Readonly<Record<ServerKind, string>> = {
 }
 
 const maxBodyBytes = 256 * 1024 * 1024
+/** SGLang continues for this long after its reader is gone. */
+const unreadMs = 2_000
 
 export function startScriptedServer(
   initial: ScriptedServerOptions = {},
@@ -104,12 +108,21 @@ export function startScriptedServer(
         return Response.redirect(options.redirectTo + path, 307)
       }
       const body = (await request.json()) as JsonObject
-      const record: Recorded = { path, headers: request.headers, body, wasAborted: false }
-      request.signal.addEventListener('abort', () => {
+      if (path === '/abort_request' && options.lacksPaths?.includes(path) !== true)
+        return abortNamed(requests, body.rid)
+      const { headers } = request
+      const record: Recorded = { path, headers, body, wasAborted: false, stop: abortController() }
+      const left = abortController()
+      const leave = () => {
         record.wasAborted = true
+        left.abort()
+      }
+      request.signal.addEventListener('abort', () => {
+        if (options.kind === 'sglang') setTimeout(leave, unreadMs)
+        else leave()
       })
       requests.push(record)
-      return respond(record, request.signal, options, seen)
+      return respond(record, left.signal, options, seen)
     },
   })
   return {
@@ -123,6 +136,18 @@ export function startScriptedServer(
     },
     stop: () => server.stop(true),
   }
+}
+
+const abortController = () => new AbortController()
+
+/** As SGLang: any name is accepted. */
+function abortNamed(requests: readonly Recorded[], name: unknown): Response {
+  const named = requests.find(({ body }) => (body.rid ?? body.request_id) === name)
+  if (named !== undefined) {
+    named.wasAborted = true
+    named.stop.abort()
+  }
+  return new Response(null, { status: 200 })
 }
 
 function describe(path: string, options: ScriptedServerOptions): Response {
@@ -238,6 +263,7 @@ function generate(
   // llama-server and Ollama generate until the context is full.
   const isUnlimited = options.kind === 'llama-server' || options.kind === 'ollama'
   const isTooLong = longest + (isUnlimited ? 0 : output) > limit
+  const overflow = options.kind === 'sglang' ? overflowOfSglang : overflowOfVllm
   if (isTooLong) return refuse(400, overflow(prompt.length, output, limit, native), path)
   const { cache = 'salted', reportsCache = true, prefillMsPerToken = 0 } = options
   const isDropped = options.dropsSaltOn?.includes(path) ?? false
@@ -254,6 +280,7 @@ function generate(
     announcesRole,
     promptCount: prompt.length,
     revise: options.reviseEvents,
+    stop: record.stop.signal,
     cachedCount: reportsCache === 'as-salted' ? told : reportsCache ? cached : undefined,
   }
   if (native !== undefined) return answerNatively(native, context, signal)
@@ -262,7 +289,7 @@ function generate(
 }
 
 /** vLLM's wording; it truncates its count of the prompt at the limit, so that count is wrong. */
-function overflow(
+function overflowOfVllm(
   prompt: number,
   output: number,
   limit: number,
@@ -273,6 +300,14 @@ function overflow(
     return `${name}=${output} cannot be greater than max_model_len=${limit}. Please request fewer output tokens. (parameter=${name}, value=${output})`
   const room = limit - output
   return `You passed ${Math.min(prompt, room + 1)} input tokens and requested ${output} output tokens. However, the model's context length is only ${limit} tokens, resulting in a maximum input length of ${room} tokens. Please reduce the length of the input prompt.`
+}
+
+function overflowOfSglang(prompt: number, output: number, limit: number): string {
+  if (prompt >= limit)
+    return `The input (${prompt} tokens) is longer than the model's context length (${limit} tokens).`
+  if (output > limit)
+    return `max_completion_tokens is too large: ${output}.This model supports at most ${limit} completion tokens.`
+  return `Requested token count exceeds the model's maximum context length of ${limit} tokens. You requested a total of ${prompt + output} tokens: ${prompt} tokens from the input messages and ${output} tokens for the completion. Please reduce the number of tokens in the input messages or the completion to fit within the limit.`
 }
 
 /** Messages have the error form of their dialect, everything else OpenAI's. */
