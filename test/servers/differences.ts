@@ -27,6 +27,13 @@ export const differences: Partial<Record<ServerName, Readonly<Record<string, Our
       why: 'the server does not tell in a chat which stop string was met',
     },
   },
+  SGLang: {
+    'messages: stop_sequences': {
+      holds: ({ stop_reason, stop_sequence }: Json) =>
+        stop_reason === 'stop_sequence' && stop_sequence === ' 5',
+      why: 'the server does not tell in a message which stop sequence was met',
+    },
+  },
   Ollama: {
     'models: one': {
       holds: (names: Json) => names?.[0] === `${modelName}:latest`,

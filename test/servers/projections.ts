@@ -149,7 +149,16 @@ function addCall(calls: Json[], { index, function: named }: Json): void {
 }
 
 /** Whole answers and streams are written by other code of a server, with other spaces. */
-const parseCall = ([name, text]: Json) => [name, JSON.parse(text)]
+const parseCall = ([name, text]: Json) => [name, argumentsOf(text)]
+
+/** SGLang sends words that are not JSON where a forced tool's parameters make no sense to a model. */
+function argumentsOf(text: string): Json {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
 
 function block({ type, text, thinking, name, input }: Json): Json {
   if (type === 'tool_use') return { type, name, input }
@@ -169,7 +178,7 @@ function response({ status, output, usage }: Json): Json {
     output: items.map((item: Json) =>
       item.type === 'message'
         ? item.content.map(({ text }: Json) => text.trim()).join('')
-        : [item.name, JSON.parse(item.arguments)],
+        : parseCall([item.name, item.arguments]),
     ),
     usage: [usage.input_tokens, usage.output_tokens],
   }

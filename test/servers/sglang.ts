@@ -5,7 +5,8 @@ import { modelFolder } from './vllm.ts'
 const flags: Readonly<Record<Variant, readonly string[]>> = {
   chat: ['--tool-call-parser', 'hermes'],
   reasoning: ['--reasoning-parser', 'qwen3'],
-  embed: ['--is-embedding'],
+  // Its embeddings have no salt, so they are used only where nothing is kept.
+  embed: ['--is-embedding', '--disable-radix-cache'],
 }
 
 /** `program` takes the arguments of `python -m sglang.launch_server`. */
@@ -19,6 +20,8 @@ export function sglangPlan(program: string): ServerPlan {
       ...['--host', '127.0.0.1', '--port', `${port}`, '--device', 'cpu', '--dtype', 'bfloat16'],
       ...['--context-length', '4096', '--max-running-requests', '32'],
       ...['--max-total-tokens', '65536', '--enable-cache-report', '--enable-metrics'],
+      // Otherwise it keeps a core busy that the stack needs.
+      '--sleep-on-idle',
       ...flags[variant],
     ],
     environment: () => ({ OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1', TORCHDYNAMO_DISABLE: '1' }),

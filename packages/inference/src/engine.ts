@@ -82,7 +82,7 @@ export type PathIsolation = {
     | 'proven'
     /** Not observed, but this version of the server is known to isolate salts. */
     | 'trusted'
-    /** Every request tells the server not to use its cache. */
+    /** The server has no cache, or every request tells it not to use it. */
     | 'cache-off'
     /** The operator accepts that callers share the cache. */
     | 'accepted'

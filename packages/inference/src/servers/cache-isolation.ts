@@ -84,6 +84,8 @@ export async function requireIsolation(
   const traits = serverTraits[found.kind]
   if (traits.isolation === 'cache-off-per-request')
     return everyPath(found, 'cache-off', 'every request tells the server not to use its cache')
+  if (found.isCacheless === true)
+    return everyPath(found, 'cache-off', 'the server was started without a prompt cache')
   if (acceptSharedCache)
     return everyPath(found, 'accepted', 'the operator accepts a cache that callers share')
   if (traits.isolation === 'none') {

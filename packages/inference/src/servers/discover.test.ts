@@ -134,6 +134,22 @@ describe('cache isolation', () => {
       })
   })
 
+  test('an SGLang server without a cache needs no proof, and no other server gets away with it', async () => {
+    const cacheless = { reportsCache: false, saysCacheless: true, version: '0.5.23' }
+    const engine = await connect({ kind: 'sglang', ...cacheless })
+    const off = { chat: 'cache-off', completions: 'cache-off', embeddings: 'cache-off' }
+    expect(statesOf(engine)).toMatchObject(off)
+    for (const options of [
+      { kind: 'vllm' as const, ...cacheless },
+      { kind: 'sglang' as const, ...cacheless, saysCacheless: false },
+    ])
+      expect(await rejection(connect(options))).toMatchObject({
+        message: expect.stringMatching(
+          /start it with --enable-(prompt-tokens-details|cache-report)/,
+        ),
+      })
+  })
+
   test('a refused probe proves nothing: the path is not used, or trusted by its version', async () => {
     const refusesLongOn = ['/v1/chat/completions']
     const old = { version: '0.26.0', refusesLongOn }

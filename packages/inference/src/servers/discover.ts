@@ -9,6 +9,8 @@ export type Discovery = {
   readonly kind: ServerKind
   readonly version: string | undefined
   readonly models: readonly EngineModel[]
+  /** The server was started without a prompt cache, by its own account. */
+  readonly isCacheless?: boolean
 }
 
 const unknownContextLength = 4096
@@ -24,7 +26,7 @@ export async function discover(
     throw new EngineError('engine_unavailable', 'the model server lists no models at /v1/models')
   }
   if (settings.served !== undefined) requireListed(cards, settings.served)
-  const { kind, version } = await identify(client, cards)
+  const { kind, version, isCacheless = false } = await identify(client, cards)
   const models = await Promise.all(
     cards.map(async (card) => {
       const reported = await describeModel(client, kind, card)
@@ -37,7 +39,7 @@ export async function discover(
     const message = `no model of the server answers chat, completions or embeddings: ${names.join(', ')}`
     throw new EngineError('engine_unavailable', message)
   }
-  return { kind, version, models: working }
+  return { kind, version, models: working, isCacheless }
 }
 
 type Card = JsonObject & { id: string }
@@ -75,7 +77,7 @@ function requireListed(cards: readonly Card[], listed: readonly ServedModel[]): 
 async function identify(
   client: ServerClient,
   cards: readonly Card[],
-): Promise<{ kind: ServerKind; version: string | undefined }> {
+): Promise<Omit<Discovery, 'models'>> {
   const owner = cards[0]?.owned_by
   switch (owner) {
     // vLLM's second program for its API: its version says nothing about how it treats salts.
@@ -87,7 +89,8 @@ async function identify(
       return { kind: 'vllm', version: text((await client.ask('/version'))?.version) }
     case 'sglang': {
       const info = (await client.ask('/server_info')) ?? (await client.ask('/get_server_info'))
-      return { kind: 'sglang', version: text(info?.version) }
+      const isCacheless = info?.disable_radix_cache === true
+      return { kind: 'sglang', version: text(info?.version), isCacheless }
     }
     case 'llamacpp':
       return { kind: 'llama-server', version: text((await client.ask('/props'))?.build_info) }

@@ -30,6 +30,7 @@ export const serverTraits: Readonly<Record<ServerKind, ServerTraits>> = {
     healthPath: '/health',
     isolation: 'by-salt',
     trustedFrom: undefined,
+    howToProve: 'start it with --enable-cache-report, so that it reports hits',
     counts: 'continuous-usage',
   },
   'llama-server': {

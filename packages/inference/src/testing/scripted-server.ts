@@ -29,6 +29,8 @@ export type ScriptedServerOptions = {
   readonly embedModels?: readonly string[]
   /** How its prefix cache treats salts. */
   readonly cache?: 'salted' | 'shared' | 'none'
+  /** Whether SGLang says that it was started without a cache. */
+  readonly saysCacheless?: boolean
   /** Paths on which it silently ignores salts. */
   readonly dropsSaltOn?: readonly string[]
   /** Whether it reports cached tokens; `as-salted` reports what a server that isolates salts would. */
@@ -162,7 +164,9 @@ function describe(path: string, options: ScriptedServerOptions): Response {
   const answers: Record<string, unknown> = {
     '/v1/models': { object: 'list', data: models.map(card) },
     ...(kind === 'vllm' ? { '/version': versionOf(version, options) } : {}),
-    ...(kind === 'sglang' ? { '/server_info': { version } } : {}),
+    ...(kind === 'sglang'
+      ? { '/server_info': { version, disable_radix_cache: options.saysCacheless === true } }
+      : {}),
     ...(kind === 'ollama' ? { '/api/version': { version } } : { '/health': { status: 'ok' } }),
     ...(kind === 'llama-server' ? { '/props': propsOf(version, options) } : {}),
   }
