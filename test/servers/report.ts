@@ -59,10 +59,6 @@ const costNote = [
 
 /** What could not be run, and why. */
 const untried = [
-  '- **SGLang** 0.5.23: the package requires kernels for CUDA (`sglang-kernel` 0.4.10, `flashinfer_python[cu13]` 0.7.2) and has no extra for',
-  '  CPUs. Without those requirements, its server ends at the import of `sgl_kernel.copy_all_layer_kv_cache_cpu`, which only a CPU build of its',
-  '  kernels has. The registry has none: `sgl-kernel` and `sglang-kernel` are for CUDA (`libnvrtc.so.12`) and have no source package;',
-  '  `sglang-cpu`, `sgl-kernel-cpu` and `sglang-kernel-cpu` do not exist. A build from its repository was not tried.',
   '- **vLLM 0.20.0** does not start with `VLLM_CPU_OMP_THREADS_BIND=nobind`, which these tests set: its own parser of it fails.',
   '- **vLLM 0.12.0** starts and chats, but its engine ends at the first structured output: `logits must be of type float32`.',
   '- **vLLM 0.10.2**: its compiled part requires `GLIBCXX_3.4.32` (GCC 13), which Debian 12 does not have; its `datasets` requires an older',
@@ -108,6 +104,10 @@ function formatIntroduction(): string {
     '',
     'Ollama is tried only if named (`--servers ollama`): no registry has a program, so it is compiled from its newest Go module (0.17.4), with',
     'headers from another package, because Go leaves folders named vendor out of modules.',
+    '',
+    'SGLang is tried only if named, with its program (`--servers sglang --program PATH`): no registry has its kernels for processors. They were',
+    'compiled from its repository as of 2026-08-23, without CUDA, against torch 2.14.1, and run with the Python of the newest release (0.5.23);',
+    'its attention passes them more arguments than they take, so the program adds `--attention-backend torch_native`. 0.5.18 runs without that.',
     '',
     'The servers’ responses are recorded in `test/servers/recordings`; `npm test` compares the scripted servers of the unit tests with them.',
     '',

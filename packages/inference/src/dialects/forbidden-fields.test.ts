@@ -14,7 +14,7 @@ const forbidden: readonly string[] = [
   ...['prompt_embeds', 'input_embeds'],
   ...['input_ids', 'embed_overrides', 'embed_override_token_id'],
   ...['image_data', 'audio_data', 'video_data'],
-  ...['media_io_kwargs', 'mm_processor_kwargs'],
+  ...['media_io_kwargs', 'images_config', 'video_config', 'mm_processor_kwargs'],
   ...['priority', 'vllm_xargs'],
   ...['request_id', 'rid'],
   ...['extra_key', 'session_id', 'session_params'],

@@ -21,6 +21,8 @@ const forbidden: ReadonlyMap<string, string> = new Map([
   ['audio_data', 'media must be part of the messages'],
   ['video_data', 'media must be part of the messages'],
   ['media_io_kwargs', 'it would change how the model server loads media'],
+  ['images_config', 'it would change how the model server loads media'],
+  ['video_config', 'it would change how the model server loads media'],
   ['mm_processor_kwargs', 'it would change how the model server loads media'],
   ['priority', 'it would let a request overtake others'],
   ['vllm_xargs', 'it would change internals of the model server'],
