@@ -99,6 +99,18 @@ describe('media', () => {
         ).toBe(400)
   })
 
+  test('check 63: an image has no identity besides its content', async () => {
+    const given = (part: JsonObject, inner: JsonObject): JsonObject => {
+      const content = [{ type: 'image_url', image_url: { url: png, ...inner }, ...part }]
+      return { ...chat, model: 'eyes', messages: [{ role: 'user', content }] }
+    }
+    expect(await statusOf(given({ cache_control: null }, { detail: 'low' }))).toBe(200)
+    for (const key of ['uuid', 'content_hash', 'something']) {
+      expect(await statusOf(given({ [key]: 'a' }, {}))).toBe(400)
+      expect(await statusOf(given({}, { [key]: 'a' }))).toBe(400)
+    }
+  })
+
   test('check 84: an image is accepted by a model with vision and is a clear 400 otherwise', async () => {
     expect(await statusOf(image({ url: png }))).toBe(200)
     expect(await statusOf({ ...image({ url: png }), model: chatModel.id })).toBe(400)

@@ -153,12 +153,15 @@ async function takesText(client: ServerClient, asked: JsonObject): Promise<boole
   return Array.isArray((await client.ask('/v1/completions', body))?.choices)
 }
 
-/** One white pixel: the tokenizer of a model without vision refuses it, and nothing is generated. */
+/**
+ * One white pixel: the tokenizer of a model without vision refuses it, and nothing is generated. It
+ * has a name as all images do, so one that accepts none gets no images.
+ */
 const pixel =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2qAAAAABJRU5ErkJggg=='
 
 async function takesImages(client: ServerClient, model: string): Promise<boolean> {
-  const content = [{ type: 'image_url', image_url: { url: pixel } }]
+  const content = [{ type: 'image_url', image_url: { url: pixel }, uuid: 'pixel' }]
   const answer = await client.ask('/tokenize', { model, messages: [{ role: 'user', content }] })
   return count(answer?.count) !== undefined
 }

@@ -21,7 +21,8 @@ import { countMessage, countTokens } from './count-tokens.ts'
 import { CountedCall } from './counted-call.ts'
 import { type Discovery, discover } from './discover.ts'
 import { findNative } from './find-native.ts'
-import { defaultHttpSettings, type HttpEngineSettings } from './http-settings.ts'
+import { defaultHttpSettings, type HttpEngineSettings, type ServerKind } from './http-settings.ts'
+import { withNamedImages } from './image-names.ts'
 import { type NamedCall, nameCall } from './named-call.ts'
 import { isNative, nativePaths, readNativeUsage, requireWhole } from './native-endpoints.ts'
 import { ServerStream } from './read-stream.ts'
@@ -139,10 +140,10 @@ function mostJoined({ isJoined }: EngineCall, isWhole: boolean): number {
   return isJoined === true ? 64 : 1
 }
 
-/** Both forms of a request: either may be sent to the server. */
-function withServerSalts(call: EngineCall): EngineCall {
-  const body = withServerSalt(call.body)
-  return { ...call, body, asChat: call.asChat && withServerSalt(call.asChat) }
+/** What a server gets instead of the caller's salt and of nameless images. */
+function forServer(kind: ServerKind, given: JsonObject): JsonObject {
+  const body = withServerSalt(given)
+  return kind === 'vllm' ? withNamedImages(body) : body
 }
 
 class HttpEngine implements Engine {
@@ -187,9 +188,11 @@ class HttpEngine implements Engine {
     this.#requireHealthy()
     if (given.signal.aborted) throw new EngineError('aborted', 'the request was aborted')
     this.#requireUsed(given.endpoint, given.body.model)
-    const watched = new CountedCall(withServerSalts(given), (call, isAborted) =>
-      this.#countPrompt(call, isAborted),
-    )
+    const { kind } = this.#found
+    // Both forms of a request: either may be sent to the server.
+    const asChat = given.asChat && forServer(kind, given.asChat)
+    const call = { ...given, body: forServer(kind, given.body), asChat }
+    const watched = new CountedCall(call, (call, isAborted) => this.#countPrompt(call, isAborted))
     try {
       if (given.stream) return { kind: 'stream', chunks: await this.#stream(watched) }
       return { kind: 'complete', body: await this.#whole(watched) }
@@ -213,7 +216,7 @@ class HttpEngine implements Engine {
   ): Promise<number> {
     this.#requireHealthy()
     this.#requireUsed(endpoint, given.model)
-    const body = withServerSalt(given)
+    const body = forServer(this.#found.kind, given)
     const late = AbortSignal.timeout(this.#settings.probeTimeoutMs)
     const signal = by === undefined ? late : AbortSignal.any([late, by.signal])
     if (endpoint === 'messages') return countMessage(this.#client, body, signal)

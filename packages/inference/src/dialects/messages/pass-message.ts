@@ -14,10 +14,12 @@ const carried: ReadonlySet<string> = new Set([
   ...['top_p', 'top_k', 'tools', 'tool_choice', 'thinking', 'chat_template_kwargs', 'cache_salt'],
 ])
 
-/** Blocks and their allowed fields: servers look for media under additional keys. */
+/**
+ * Blocks and their allowed fields: servers look for media under additional keys. Images are
+ * translated, since only in a chat they can have a name.
+ */
 const blockFields: Readonly<Record<string, readonly string[]>> = {
   text: ['text', 'citations'],
-  image: ['source'],
   tool_use: ['id', 'name', 'input'],
   tool_result: ['tool_use_id', 'content', 'is_error'],
   thinking: ['thinking', 'signature'],
@@ -77,13 +79,9 @@ function isCarriedBlock(block: unknown): boolean {
   if (!isObject(block)) return false
   const fields = lookUp(blockFields, block.type)
   if (fields === undefined || !hasOnly(block, ['type', ...fields])) return false
-  switch (block.type) {
-    case 'image':
-      return isObject(block.source) && hasOnly(block.source, ['type', 'media_type', 'data'])
-    case 'tool_result':
-      return block.is_error !== true && isCarriedContent(block.content)
-  }
-  return true
+  return (
+    block.type !== 'tool_result' || (block.is_error !== true && isCarriedContent(block.content))
+  )
 }
 
 function hasOnly(object: JsonObject, fields: readonly string[]): boolean {

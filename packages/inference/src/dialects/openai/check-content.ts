@@ -112,4 +112,13 @@ function checkImage(part: JsonObject, at: string, model: EngineModel): void {
     throw unsupported(`${at}.image_url`, message)
   }
   if (!model.vision) throw unsupported(at, `model '${model.id}' does not accept images`)
+  refuseOthers(part, ['type', 'image_url', 'cache_control'], at)
+  if (isObject(image)) refuseOthers(image, ['url', 'detail'], `${at}.image_url`)
+}
+
+/** Servers take an image's identity from other fields, such as that of another caller's image. */
+function refuseOthers(object: JsonObject, known: readonly string[], at: string): void {
+  for (const key of Object.keys(object))
+    if (!known.includes(key))
+      throw unsupported(`${at}.${key}`, `'${key}' is not accepted in an image`)
 }

@@ -22,7 +22,10 @@ const carried: ReadonlySet<string> = new Set([
   ...['parallel_tool_calls', 'chat_template_kwargs', 'user', 'stream', 'store', 'cache_salt'],
 ])
 
-/** Items and their allowed fields: servers look for media under additional keys. */
+/**
+ * Items and their allowed fields: servers look for media under additional keys. Images are
+ * translated, since only in a chat they can have a name.
+ */
 const itemFields: Readonly<Record<string, readonly string[]>> = {
   message: ['id', 'role', 'content', 'status', 'phase'],
   function_call: ['id', 'call_id', 'name', 'arguments', 'status'],
@@ -31,7 +34,6 @@ const itemFields: Readonly<Record<string, readonly string[]>> = {
 const partFields: Readonly<Record<string, readonly string[]>> = {
   input_text: ['text'],
   output_text: ['text', 'annotations', 'logprobs'],
-  input_image: ['image_url', 'detail'],
 }
 const toolFields: readonly string[] = ['type', 'name', 'description', 'parameters', 'strict']
 
