@@ -89,10 +89,16 @@ export class RealServer {
   /** The first answer loads what later ones have; a normal one, for a single token has ended engines. */
   async #warmUp(): Promise<void> {
     if (this.isOwn) await this.plan.prepare?.(this.url)
-    const messages = [{ role: 'user', content: 'Say hello.' }]
-    const body = JSON.stringify({ model: modelName, messages, max_tokens: 8 })
+    const input = 'Say hello.'
+    const messages = [{ role: 'user', content: input }]
+    // A chat ends an SGLang server that was started for embeddings.
+    const [path, asked] =
+      this.#variant === 'embed'
+        ? (['embeddings', { input }] as const)
+        : (['chat/completions', { messages, max_tokens: 8 }] as const)
+    const body = JSON.stringify({ model: modelName, ...asked })
     const headers = { 'content-type': 'application/json' }
-    await fetch(`${this.url}/v1/chat/completions`, { method: 'POST', headers, body })
+    await fetch(`${this.url}/v1/${path}`, { method: 'POST', headers, body })
   }
 
   /** One of its own counters, summed over its labels. */

@@ -100,6 +100,19 @@ describe('discovery', () => {
   })
 })
 
+test('an SGLang server is tried only with what it was started for', async () => {
+  const cacheless = { kind: 'sglang', saysCacheless: true } as const
+  for (const [embedModels, tasks, avoided] of [
+    [['scripted'], ['embed'], '/v1/chat/completions'],
+    [[], ['generate'], '/v1/embeddings'],
+  ] as const) {
+    const server = serve({ ...cacheless, embedModels: [...embedModels] })
+    const engine = await connectTo(server.url)
+    expect(engine.models()[0]?.tasks).toEqual([...tasks])
+    expect(server.requests.map(({ path }) => path)).not.toContain(avoided)
+  }
+})
+
 describe('cache isolation', () => {
   test('check 83: a server that isolates salts is accepted in any version', async () => {
     await connect({ cache: 'salted', version: '0.20.0' })
@@ -137,8 +150,9 @@ describe('cache isolation', () => {
   test('an SGLang server without a cache needs no proof, and no other server gets away with it', async () => {
     const cacheless = { reportsCache: false, saysCacheless: true, version: '0.5.23' }
     const engine = await connect({ kind: 'sglang', ...cacheless })
-    const off = { chat: 'cache-off', completions: 'cache-off', embeddings: 'cache-off' }
-    expect(statesOf(engine)).toMatchObject(off)
+    expect(statesOf(engine)).toMatchObject({ chat: 'cache-off', completions: 'cache-off' })
+    const embedding = await connect({ kind: 'sglang', ...cacheless, embedModels: ['scripted'] })
+    expect(statesOf(embedding)).toEqual({ embeddings: 'cache-off' })
     for (const options of [
       { kind: 'vllm' as const, ...cacheless },
       { kind: 'sglang' as const, ...cacheless, saysCacheless: false },

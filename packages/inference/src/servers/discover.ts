@@ -108,7 +108,10 @@ async function describeModel(
   switch (kind) {
     case 'vllm':
       return { ...(await tryTasks(client, card.id)), vision: await takesImages(client, card.id) }
-    case 'sglang':
+    case 'sglang': {
+      const info = (await client.ask('/model_info')) ?? (await client.ask('/get_model_info'))
+      return tryTasks(client, card.id, sglangTasks(info?.is_generation))
+    }
     case 'generic':
       return tryTasks(client, card.id)
     case 'llama-server': {
@@ -124,18 +127,30 @@ async function describeModel(
   }
 }
 
+type Task = EngineModel['tasks'][number]
+const allTasks: readonly Task[] = ['generate', 'embed']
+
+/** Only what it was started for is tried: a chat ends an SGLang server that embeds. */
+function sglangTasks(isGeneration: unknown): readonly Task[] {
+  if (typeof isGeneration !== 'boolean') return allTasks
+  return [isGeneration ? 'generate' : 'embed']
+}
+
 /** A model's tasks are found by trying: no two servers report them in the same way. */
-async function tryTasks(client: ServerClient, model: string): Promise<ModelOverride> {
+async function tryTasks(
+  client: ServerClient,
+  model: string,
+  tried: readonly Task[] = allTasks,
+): Promise<ModelOverride> {
   const asked = { model, cache_salt: randomServerSalt() }
   // One at a time and chat first: single-token prompts have crashed engines that had just started.
-  const isGenerating = (await takesChat(client, asked)) || (await takesText(client, asked))
-  const embedded = await client.ask('/v1/embeddings', { ...asked, input: greeting })
-  return {
-    tasks: [
-      ...(isGenerating ? (['generate'] as const) : []),
-      ...(Array.isArray(embedded?.data) ? (['embed'] as const) : []),
-    ],
+  const takes: Readonly<Record<Task, () => Promise<boolean>>> = {
+    generate: async () => (await takesChat(client, asked)) || (await takesText(client, asked)),
+    embed: () => takesInput(client, asked),
   }
+  const tasks: Task[] = []
+  for (const task of tried) if (await takes[task]()) tasks.push(task)
+  return { tasks }
 }
 
 const greeting = 'Hello! Please answer with one word.'
@@ -151,6 +166,11 @@ async function takesChat(client: ServerClient, asked: JsonObject): Promise<boole
 async function takesText(client: ServerClient, asked: JsonObject): Promise<boolean> {
   const body = { ...asked, prompt: greeting, max_tokens: answerTokens }
   return Array.isArray((await client.ask('/v1/completions', body))?.choices)
+}
+
+async function takesInput(client: ServerClient, asked: JsonObject): Promise<boolean> {
+  const embedded = await client.ask('/v1/embeddings', { ...asked, input: greeting })
+  return Array.isArray(embedded?.data)
 }
 
 /**

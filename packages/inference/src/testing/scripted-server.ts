@@ -164,9 +164,7 @@ function describe(path: string, options: ScriptedServerOptions): Response {
   const answers: Record<string, unknown> = {
     '/v1/models': { object: 'list', data: models.map(card) },
     ...(kind === 'vllm' ? { '/version': versionOf(version, options) } : {}),
-    ...(kind === 'sglang'
-      ? { '/server_info': { version, disable_radix_cache: options.saysCacheless === true } }
-      : {}),
+    ...(kind === 'sglang' ? descriptionOfSglang(version, options) : {}),
     ...(kind === 'ollama' ? { '/api/version': { version } } : { '/health': { status: 'ok' } }),
     ...(kind === 'llama-server' ? { '/props': propsOf(version, options) } : {}),
   }
@@ -176,6 +174,15 @@ function describe(path: string, options: ScriptedServerOptions): Response {
 
 const versionOf = (version: string, { frontend }: ScriptedServerOptions): JsonObject =>
   frontend === 'rust' ? { version, rust_frontend_version: version } : { version }
+
+function descriptionOfSglang(version: string, options: ScriptedServerOptions): JsonObject {
+  const { models = ['scripted'], embedModels = [] } = options
+  const is_generation = models.some((id) => !embedModels.includes(id))
+  return {
+    '/server_info': { version, disable_radix_cache: options.saysCacheless === true },
+    '/model_info': { is_generation },
+  }
+}
 
 function propsOf(version: string, { contextLength = 8192, vision = false }: ScriptedServerOptions) {
   return {
