@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RunningStack } from '../e2e/running-stack.ts'
 import type { Entrance, Json } from './entrances.ts'
-import { modelName as model, type RealServer } from './real-server.ts'
+import { picture, pictureBase64 } from './picture.ts'
+import { modelName as model, type RealServer, type Variant } from './real-server.ts'
 
 export type Scene = {
   readonly server: RealServer
@@ -16,6 +17,8 @@ export type Scene = {
 /** A short result; throws if it is wrong. */
 export type Behaviour = {
   readonly name: string
+  /** Chat, if not given. */
+  readonly variant?: Variant
   readonly isFor: (server: RealServer) => boolean
   readonly run: (scene: Scene) => Promise<string>
 }
@@ -55,6 +58,54 @@ const salts: readonly Behaviour[] = paths.map(([path, bodyOf]) => ({
     const isSalted = server.plan.isSalted
     require(isSalted === again > 0, `the same salt found ${again} tokens`)
     return `hits: ${found.join(', ')} tokens`
+  },
+}))
+
+const imagePaths: readonly (readonly [string, (name: string) => Json])[] = [
+  [
+    '/v1/chat/completions',
+    (name) => ({
+      messages: [
+        { role: 'user', content: [{ type: 'image_url', image_url: { url: picture(name) } }] },
+      ],
+      max_tokens: 4,
+    }),
+  ],
+  [
+    '/v1/messages',
+    (name) => {
+      const source = { type: 'base64', media_type: 'image/png', data: pictureBase64(name) }
+      const messages = [{ role: 'user', content: [{ type: 'image', source }] }]
+      return { messages, max_tokens: 4 }
+    },
+  ],
+  [
+    '/v1/responses',
+    (name) => ({
+      input: [{ role: 'user', content: [{ type: 'input_image', image_url: picture(name) }] }],
+      max_output_tokens: 16,
+    }),
+  ],
+]
+
+/** The same for an image that both callers have: whether it was processed before shows in the time. */
+const imageSalts: readonly Behaviour[] = imagePaths.map(([path, bodyOf]) => ({
+  name: `an image under salts A, B, A at ${path}`,
+  variant: 'vision',
+  isFor: ({ plan }) => plan.counters?.images !== undefined,
+  async run({ server, entrance }) {
+    const [a, b] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')]
+    const body = { model, ...bodyOf(randomBytes(8).toString('hex')) }
+    const found: number[] = []
+    for (const cache_salt of [a, b, a]) {
+      const before = await server.count('images')
+      const { status } = await entrance.ask(path, { ...body, cache_salt })
+      require(status === 200, `status ${status}`)
+      found.push((await server.count('images')) - before)
+    }
+    const [first, other, again = 0] = found
+    require(first === 0 && other === 0 && again > 0, `hits: ${found.join(', ')} images`)
+    return `hits: ${found.join(', ')} images`
   },
 }))
 
@@ -214,5 +265,7 @@ const deaths: readonly Behaviour[] = (['engine', 'server'] as const).map((which)
   },
 }))
 
-export const behaviours: readonly Behaviour[] = [...salts, hostile, manyStreams, ...aborts]
+export const behaviours: readonly Behaviour[] = [
+  ...[...salts, ...imageSalts, hostile, manyStreams, ...aborts],
+]
 export const deadlyBehaviours: readonly Behaviour[] = deaths

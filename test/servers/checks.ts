@@ -1,5 +1,6 @@
 /** The table: one request each, sent directly and through the stack, and which parts of the answers must agree. */
 import type { Json } from './entrances.ts'
+import { picture, pictureBase64 } from './picture.ts'
 import {
   chatStream,
   chatWhole,
@@ -565,6 +566,47 @@ const embeddingChecks: readonly Check[] = [
   embedding('a text beyond the context', 'word '.repeat(2000), {}, isRefused),
 ]
 
+const seen = (name: string) => ({ type: 'image_url', image_url: { url: picture(name) } })
+const source = (name: string) => ({
+  ...{
+    type: 'image',
+    source: { type: 'base64', media_type: 'image/png', data: pictureBase64(name) },
+  },
+})
+const question = { type: 'text', text: 'What is this?' }
+const saysSomething = (value: Json) => value.choices?.[0]?.text !== ''
+const visionChecks: readonly Check[] = [
+  chat('an image', [user([question, seen('one')])], {}, saysSomething),
+  chat('an image in a stream', [user([question, seen('one')])], { stream: true }, saysSomething),
+  chat('an image before the text', [user([seen('one'), question])], {}, saysSomething),
+  chat(
+    'an image under a name of its own',
+    [user([question, { ...seen('one'), uuid: 'the-name-of-any-image' }])],
+    {},
+    undefined,
+    ruled('the name could be that of an image of another caller'),
+  ),
+  chat(
+    'an image that would have to be fetched',
+    [user([question, { type: 'image_url', image_url: { url: 'http://127.0.0.1:9/a.png' } }])],
+    {},
+    undefined,
+    ruled('nothing is fetched'),
+  ),
+  message('an image', [user([source('one'), question])], {}),
+  message('an image in a stream', [user([source('one'), question])], { stream: true }),
+  respond(
+    'an image',
+    [
+      user([
+        { type: 'input_image', image_url: picture('one') },
+        { type: 'input_text', text: question.text },
+      ]),
+    ],
+    {},
+  ),
+].map((check) => ({ ...check, variant: 'vision' as const }))
+
 /** Salts as callers make them: vLLM refuses them from 0.30 on, and never gets them from us. */
 const callersSalts = {
   'base64 with a slash': `${'a/'.repeat(21)}a=`,
@@ -597,5 +639,5 @@ export const checks: readonly Check[] = [
     ours: { holds: ([id]) => id === model, why: 'servers need not have such a path' },
   },
   ...[...chatChecks, ...completionChecks, ...messageChecks, ...responseChecks],
-  ...[...saltChecks, ...reasoningChecks, ...embeddingChecks],
+  ...[...saltChecks, ...reasoningChecks, ...embeddingChecks, ...visionChecks],
 ]

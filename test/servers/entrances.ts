@@ -49,6 +49,8 @@ function entrance(
       method: body === undefined ? 'GET' : 'POST',
       headers: { 'content-type': 'application/json', ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      // Servers close connections that idle for five seconds, also just when one is used again.
+      keepalive: name !== 'straight',
       ...(tls === undefined ? {} : { tls }),
       ...(signal === undefined ? {} : { signal }),
     })

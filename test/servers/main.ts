@@ -10,7 +10,7 @@
  *   --python PATH      Python 3.10 to 3.13 for what is installed; python3 unless given
  *   --only TEXT        checks whose name has this text
  *   --skip TEXT        not those whose name has this one
- *   --variants LIST    of chat,reasoning,embed; all unless given, chat alone for the cost
+ *   --variants LIST    of chat,reasoning,embed,vision; all unless given, chat alone for the cost
  *   --chats N          chats with hostile salts; 1000 unless given
  *   --starts N         how often the stack is started against a running server; 20 unless given
  *   --shape NAME       traffic shape of the stack; off unless given, since others make every answer longer
@@ -57,7 +57,7 @@ const { values } = parseTaskArguments({
     python: { type: 'string', default: 'python3' },
     only: { type: 'string', default: '' },
     skip: { type: 'string', default: '\0' },
-    variants: { type: 'string', default: 'chat,reasoning,embed' },
+    variants: { type: 'string', default: 'chat,reasoning,embed,vision' },
     chats: { type: 'string', default: '1000' },
     starts: { type: 'string', default: '20' },
     shape: { type: 'string', default: 'off' },
@@ -130,7 +130,7 @@ async function tryServer(plan: ServerPlan): Promise<Run> {
       try {
         const ways = [throughProxy(stack), throughProxyless(stack)]
         for (const check of wanted) keep(await compare(check, server, ways, recordings))
-        if (variant === 'chat') for await (const row of behave(server, stack, ways)) keep(row)
+        for await (const row of behave(server, stack, ways)) keep(row)
       } finally {
         await stack.stop()
         if (values.record) keepRecordings({ server: plan.kind, version, recordings })
@@ -227,12 +227,16 @@ async function* behave(
     [behaviours, ways],
     [server.isOwn ? deadlyBehaviours : [], ways.slice(0, 1)],
   ] as const)
-    for (const behaviour of list.filter((one) => isWanted(one) && one.isFor(server))) {
+    for (const behaviour of list.filter((one) => isOf(server, one) && one.isFor(server))) {
       const results: Record<string, string> = {}
       for (const entrance of entrances)
         results[entrance.name] = await runOne(behaviour, { server, stack, entrance, chats })
       yield show({ name: behaviour.name, results })
     }
+}
+
+function isOf({ variant }: RealServer, behaviour: Behaviour): boolean {
+  return isWanted(behaviour) && (behaviour.variant ?? 'chat') === variant
 }
 
 async function runOne(

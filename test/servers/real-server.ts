@@ -7,7 +7,7 @@ import type { ServerKind } from '../../packages/inference/src/servers/http-setti
 export const modelName = 'tiny'
 
 /** What a server is started for: its flags differ. */
-export type Variant = 'chat' | 'reasoning' | 'embed'
+export type Variant = 'chat' | 'reasoning' | 'embed' | 'vision'
 export type ServerName = 'vLLM' | 'SGLang' | 'llama-server' | 'Ollama'
 
 /** How a server is run and where it tells its own counts. */
@@ -21,17 +21,23 @@ export type ServerPlan = {
   readonly directory?: string
   readonly healthPath: string
   readonly version: (url: string) => Promise<string>
+  /** Makes what the command needs, before it runs. */
+  readonly make?: (variant: Variant) => Promise<void>
   /** Loads the model where the command does not. */
   readonly prepare?: (url: string) => Promise<void>
   /** Names of its counters, without what its tools add; undefined where it has none. */
-  readonly counters: Readonly<Record<Counter, string>> | undefined
+  readonly counters: Counters | undefined
   /** Flags of the stack for this server. */
   readonly stackFlags: readonly string[]
   /** Whether it keeps callers apart by salts: else nothing of a prompt is kept at all. */
   readonly isSalted: boolean
 }
 
-export type Counter = 'prompt' | 'output' | 'hits' | 'running'
+/** `images` counts those that were not processed again. */
+type Counters = Readonly<Record<'prompt' | 'output' | 'hits' | 'running', string>> & {
+  readonly images?: string
+}
+export type Counter = keyof Counters
 
 /** Seconds on a quiet machine, many minutes on a busy one. */
 const startLimitMs = 1_800_000
@@ -40,7 +46,7 @@ export class RealServer {
   readonly url: string
   readonly isOwn: boolean
   readonly plan: ServerPlan
-  readonly #variant: Variant
+  readonly variant: Variant
   readonly #port: number
   readonly #prefix: readonly string[]
   readonly #folder = mkdtempSync(join(tmpdir(), 'privatemode-server-'))
@@ -54,7 +60,7 @@ export class RealServer {
   constructor(plan: ServerPlan, variant: Variant, at: number | string, processors?: string) {
     this.plan = plan
     this.#prefix = processors === undefined ? [] : ['taskset', '-c', processors]
-    this.#variant = variant
+    this.variant = variant
     this.#port = typeof at === 'number' ? at : 0
     this.isOwn = typeof at === 'number'
     this.url = typeof at === 'number' ? `http://127.0.0.1:${at}` : at
@@ -66,9 +72,10 @@ export class RealServer {
 
   async start(): Promise<void> {
     if (!this.isOwn) return await this.#warmUp()
+    await this.plan.make?.(this.variant)
     const log = openSync(this.logFile, 'a')
     const { command, environment, directory, healthPath, name } = this.plan
-    const child = Bun.spawn([...this.#prefix, ...command(this.#variant, this.#port)], {
+    const child = Bun.spawn([...this.#prefix, ...command(this.variant, this.#port)], {
       env: { ...process.env, ...environment(this.#port), HOME: this.#folder },
       ...{ stdout: log, stderr: log, stdin: 'ignore' },
       ...(directory === undefined ? {} : { cwd: directory }),
@@ -93,7 +100,7 @@ export class RealServer {
     const messages = [{ role: 'user', content: input }]
     // A chat ends an SGLang server that was started for embeddings.
     const [path, asked] =
-      this.#variant === 'embed'
+      this.variant === 'embed'
         ? (['embeddings', { input }] as const)
         : (['chat/completions', { messages, max_tokens: 8 }] as const)
     const body = JSON.stringify({ model: modelName, ...asked })

@@ -2,7 +2,7 @@
 import { modelName, type ServerPlan, type Variant } from './real-server.ts'
 import { modelFolder } from './vllm.ts'
 
-const flags: Readonly<Record<Variant, readonly string[]>> = {
+const flags: Readonly<Partial<Record<Variant, readonly string[]>>> = {
   chat: ['--tool-call-parser', 'hermes'],
   reasoning: ['--reasoning-parser', 'qwen3'],
   // Its embeddings have no salt, so they are used only where nothing is kept.
@@ -22,7 +22,7 @@ export function sglangPlan(program: string): ServerPlan {
       ...['--max-total-tokens', '65536', '--enable-cache-report', '--enable-metrics'],
       // Otherwise it keeps a core busy that the stack needs.
       '--sleep-on-idle',
-      ...flags[variant],
+      ...(flags[variant] ?? []),
     ],
     environment: () => ({ OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1', TORCHDYNAMO_DISABLE: '1' }),
     healthPath: '/health',
