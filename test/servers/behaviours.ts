@@ -6,6 +6,7 @@ import type { RunningStack } from '../e2e/running-stack.ts'
 import type { Entrance, Json } from './entrances.ts'
 import { picture, pictureBase64 } from './picture.ts'
 import { modelName as model, type RealServer, type Variant } from './real-server.ts'
+import { readRequestFields } from './request-fields.ts'
 
 export type Scene = {
   readonly server: RealServer
@@ -265,7 +266,21 @@ const deaths: readonly Behaviour[] = (['engine', 'server'] as const).map((which)
   },
 }))
 
+/** A field passes unless it is refused: a release that has a new one needs someone to judge it. */
+const fields: readonly Behaviour[] = (['chat', 'embed'] as const).map((variant) => ({
+  name: `every field of a request is judged, ${variant}`,
+  variant,
+  isFor: ({ plan }) => plan.kind === 'vllm' || plan.kind === 'sglang',
+  async run({ server }) {
+    const fields = await readRequestFields(server.url)
+    if (fields === undefined) return 'the server does not describe its requests'
+    const { known, unread } = fields
+    require(unread.length === 0, `not judged: ${unread.join(', ')}`)
+    return `${known} fields`
+  },
+}))
+
 export const behaviours: readonly Behaviour[] = [
-  ...[...salts, ...imageSalts, hostile, manyStreams, ...aborts],
+  ...[...salts, ...imageSalts, hostile, manyStreams, ...aborts, ...fields],
 ]
 export const deadlyBehaviours: readonly Behaviour[] = deaths

@@ -21,9 +21,9 @@ const forbidden: readonly string[] = [
   ...['ngram_corpus_id', 'custom_labels'],
   ...['routed_dp_rank', 'data_parallel_rank', 'disagg_prefill_dp_rank'],
   ...['id_slot', 'slot_id'],
-  ...['stop_regex'],
+  ...['stop_regex', 'repetition_detection'],
   ...['logits_processors', 'custom_logit_processor'],
-  ...['custom_params', 'lora_path'],
+  ...['custom_params', 'lora_path', 'stream_interval'],
 ]
 const answers = { choices: [{ message: { content: 'a' } }], data: [{ embedding: [1] }] }
 

@@ -4,7 +4,7 @@ import type { JsonObject } from '../engine.ts'
 import { isObject } from './json-value.ts'
 import { transferFields } from './transfer-fields.ts'
 
-const forbidden: ReadonlyMap<string, string> = new Map([
+export const forbiddenFields: ReadonlyMap<string, string> = new Map([
   ['chat_template', 'templates run as code in the model server'],
   ...transferFields.map(
     (name) => [name, 'it would make the model server exchange caches with another host'] as const,
@@ -40,17 +40,20 @@ const forbidden: ReadonlyMap<string, string> = new Map([
   ['slot_id', 'it could refer to the cache of another caller'],
   // SGLang searches with it after every token, in the one process that computes for all callers.
   ['stop_regex', 'a slow pattern would stop the model server for everyone'],
+  // vLLM compares all pairs of long patterns after every token, in the process that schedules for all.
+  ['repetition_detection', 'long patterns would slow the model server for everyone'],
   ['logits_processors', 'it would make the model server load code'],
   ['custom_logit_processor', 'it would make the model server load code'],
   ['custom_params', 'it would change internals of the model server'],
   ['lora_path', 'it would make the model server load files'],
+  ['stream_interval', 'tokens that wait for the next chunk would be missing on an aborted call'],
 ])
 
 const forbiddenTemplateArguments: readonly string[] = ['chat_template', 'tokenize', 'conversation']
 
 export function refuseForbiddenFields(body: JsonObject): void {
   for (const name of Object.keys(body)) {
-    const why = forbidden.get(name)
+    const why = forbiddenFields.get(name)
     if (why === undefined) continue
     if (body[name] === null) delete body[name]
     else throw refusal(name, why)

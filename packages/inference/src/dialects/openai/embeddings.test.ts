@@ -89,6 +89,24 @@ describe('fields', () => {
       expect((await embed({ input })).status).toBe(400)
   })
 
+  test('another kind of numbers is 400: base64 would be read as what it is not', async () => {
+    expect((await embed({ embed_dtype: 'float16' })).json.error.param).toBe('embed_dtype')
+    expect((await embed({ endianness: 'big' })).json.error.param).toBe('endianness')
+    expect((await embed({ embed_dtype: 'float32', endianness: 'little' })).status).toBe(200)
+  })
+
+  test('check 63: messages are refused, since their images would be fetched', async () => {
+    const messages = [
+      { role: 'user', content: [{ type: 'image_url', image_url: { url: 'http://a/b.png' } }] },
+    ]
+    for (const fields of [{ messages }, { messages, input: undefined }, { input: messages }]) {
+      const engine = engineWith([1])
+      expect((await embed(fields, engine)).status).toBe(400)
+      expect(engine.calls).toHaveLength(0)
+    }
+    expect((await embed({ messages: null })).status).toBe(200)
+  })
+
   test('check 69: token ids are accepted', async () => {
     expect((await embed({ input: [1, 2, 3] })).json.data).toHaveLength(1)
     expect((await embed({ input: [[1], [2]] }, engineWith([1], [2]))).json.data).toHaveLength(2)
