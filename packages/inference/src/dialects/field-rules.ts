@@ -1,4 +1,5 @@
 /** Tables of rules for request fields; a body is checked and patched, never rebuilt. */
+import { ApiError } from '@privatemode/protocol/api'
 import type { JsonObject } from '../engine.ts'
 import { isObject, wrongValue } from './json-value.ts'
 
@@ -81,6 +82,14 @@ export const logitBias: Rule = (value, param) => {
 
 const int64 = 2 ** 63
 
+const maxStructureChars = 262_144
+
+/** A form that answers must have: model servers prepare it in the process that serves everyone. */
+export const structure: Rule = (value, param) => {
+  if ((JSON.stringify(value) ?? '').length > maxStructureChars)
+    throw new ApiError('invalid_value', `'${param}' is larger than 256 KiB`, { param })
+}
+
 /**
  * Sampling fields of every generating endpoint: messages and responses are checked after their
  * translation to chat. A field not listed here passes unchecked.
@@ -101,6 +110,17 @@ export const samplingRules = {
   prompt_logprobs: integerFrom(0, 20),
   stream: flag,
   stream_options: object,
+  response_format: structure,
+  // The same under the names of vLLM, older vLLM, SGLang and llama-server.
+  structured_outputs: structure,
+  guided_json: structure,
+  guided_regex: structure,
+  guided_choice: structure,
+  guided_grammar: structure,
+  json_schema: structure,
+  regex: structure,
+  ebnf: structure,
+  grammar: structure,
 } satisfies Rules
 
 /** Only for callers of the OpenAI dialect; the others allow more stop sequences. */
