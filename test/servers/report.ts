@@ -80,13 +80,22 @@ export function formatDocument(runs: readonly Run[], before = ''): string {
   )
   for (const run of runs) {
     const text = formatSection(run).join('\n')
-    sections.set(headingOf(text), `${text}\n`)
+    const heading = headingOf(text)
+    sections.set(heading, `${withNotesOf(sections.get(heading), text)}\n`)
   }
   const { compare } = new Intl.Collator('en', { numeric: true })
   const sorted = [...sections].sort(([one], [other]) => compare(other, one)) // the newest version first
   return `${formatIntroduction()}${sorted.map(([, text]) => `${text.trimEnd()}\n`).join('\n')}`
 }
 
+/** A run that measured no cost and has no note keeps what the page says above the table. */
+function withNotesOf(before: string | undefined, section: string): string {
+  const notes = before?.slice(before.indexOf('good.') + 5, before.indexOf(tableHead)).trim() ?? ''
+  const isBare = /good\.\n\n\| check /.test(section)
+  return isBare && notes !== '' ? section.replace(tableHead, `${notes}\n\n${tableHead}`) : section
+}
+
+const tableHead = '| check | proxy | proxyless |'
 const headingOf = (section: string): string => section.slice(0, section.indexOf('\n'))
 
 function formatIntroduction(): string {
@@ -165,7 +174,7 @@ function formatSection({ server, version, date, note, cost, rows }: Run): string
     '',
     ...(note === undefined ? [] : [note, '']),
     ...(cost === undefined ? [] : [...costNote, '', ...formatCost(cost), '']),
-    '| check | proxy | proxyless |',
+    tableHead,
     '|---|---|---|',
     ...rows.map(
       ({ name, results: one }) => `| ${name} | ${cell(one.proxy)} | ${cell(one.proxyless)} |`,
