@@ -14,6 +14,8 @@ const transcripts = readdirSync(folder).map(
 /** Answers that the scripted servers make by themselves; models they have none. */
 const answers: Readonly<Record<string, RegExp>> = {
   vllm: /^(chat: (whole|stream|stream with usage|two choices)|completions: (whole|stream)|messages: (whole|stream|count_tokens)|responses: (whole|stream))$/,
+  sglang:
+    /^(chat: (whole|stream|stream with usage|two choices)|completions: (whole|stream)|messages: (whole|stream|count_tokens)|responses: (whole|stream))$/,
   'llama-server':
     /^(chat: (whole|stream with usage|two choices( in a stream)?|max_tokens.*)|completions: (whole|max_tokens beyond .*))$/,
   ollama:
@@ -25,7 +27,8 @@ const isOfFlags = ({ check }: Recording) => check.includes('without a reasoning 
 
 /** Refused at once, or after status 200: with an error event, or with an end that is none. */
 const isRefusal = ({ status, events }: Recording) =>
-  status >= 400 || (events !== undefined && /^(error|response.in_progress)/.test(lastOf(events)))
+  status >= 400 ||
+  (events !== undefined && /^(error|response.in_progress|response.failed)/.test(lastOf(events)))
 const lastOf = (events: readonly string[]) => events.filter((one) => one !== '[DONE]').at(-1) ?? ''
 
 /** Whether less arrived than a server sent before it hung up. */

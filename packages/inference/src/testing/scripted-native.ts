@@ -47,7 +47,8 @@ export async function answerNatively(
       yield typeof event.raw === 'string' ? event.raw : JSON.stringify(event)
   }
   // vLLM closes the connection on a response that it refuses late, without a message.
-  const hangsUp = endpoint === 'responses' && context.reply.lateError !== undefined
+  const isLate = endpoint === 'responses' && context.reply.lateError !== undefined
+  const hangsUp = isLate && context.kind !== 'sglang'
   const reply = hangsUp ? { ...context.reply, dieAfter: 2 } : context.reply
   return streamReply({ ...context, reply }, signal, events())
 }
@@ -65,6 +66,8 @@ async function* nativeEvents(
     const error = { type: 'internal_error', message: `2 validation errors: ${lateError.message}` }
     if (endpoint === 'messages') yield { type: 'error', error }
     else yield* events.slice(0, 2)
+    const isTold = endpoint === 'responses' && context.kind === 'sglang'
+    if (isTold) yield { type: 'response.failed', response: { status: 'failed', error } }
     return
   }
   let pieces = 0

@@ -27,6 +27,7 @@ export function refusalOf(
   const isStored = path === '/v1/responses' && typeof body.previous_response_id === 'string'
   if (kind === 'llama-server')
     return isStored ? { status: 400, message: 'previous_response_id' } : undefined
+  if (kind === 'sglang') return refusalOfSglang(path, body, isStored)
   if (kind !== 'vllm') return undefined
   if (!models.includes(String(body.model)))
     return { status: 404, message: `The model ${body.model} does not exist.` }
@@ -45,6 +46,23 @@ function refusalOfVllm(path: string, body: JsonObject): Refusal | undefined {
   if (path === '/v1/completions' && Number(body.logprobs) > maxLogprobs)
     return { status: 400, message: `Requested more than ${maxLogprobs} logprobs` }
   return undefined
+}
+
+const roles: readonly unknown[] = ['system', 'developer', 'user', 'assistant', 'tool', 'function']
+
+/** Any name of a model is accepted. */
+function refusalOfSglang(path: string, body: JsonObject, isStored: boolean): Refusal | undefined {
+  if (isStored) return { status: 400, message: 'Response storage is disabled.' }
+  if (path === '/v1/completions' && body.max_tokens === 0)
+    return { status: 400, message: 'max_tokens must be positive' }
+  const messages = Array.isArray(body.messages) ? (body.messages as JsonObject[]) : undefined
+  if (messages?.length === 0) return { status: 400, message: 'Messages cannot be empty.' }
+  if (messages?.some(({ role }) => !roles.includes(role)) === true)
+    return { status: 400, message: 'messages.0: Input should be a valid message' }
+  if (path !== '/v1/messages') return undefined
+  if (body.max_tokens === undefined) return { status: 400, message: 'max_tokens: Field required' }
+  const isNamed = (body.tool_choice as JsonObject | undefined)?.type === 'tool'
+  return isNamed ? { status: 500, message: 'Internal Server Error' } : undefined
 }
 
 /** What the Rust frontend of vLLM 0.33 lacks. */

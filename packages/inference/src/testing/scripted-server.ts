@@ -205,11 +205,11 @@ function respond(
     const unknown = refusalOfRust(path, body)
     if (unknown !== undefined) return refuse(unknown.status, unknown.message)
   }
-  if (options.failsOn?.includes(path)) return refuse(500, 'internal error', path)
+  if (options.failsOn?.includes(path)) return refuse(500, 'internal error', path, kind)
   const { models = ['scripted'] } = options
   const refusal = refusalOf(kind, path, body, [...models, ...embedModels])
   if (refusal !== undefined && !(refusal.isLate && body.stream === true))
-    return refuse(refusal.status, refusal.message, refusal.isOpenAi ? '' : path)
+    return refuse(refusal.status, refusal.message, refusal.isOpenAi ? '' : path, kind)
   const vision = options.vision ?? options.visionModels?.includes(String(body.model)) ?? false
   switch (path) {
     case '/v1/chat/completions':
@@ -256,14 +256,15 @@ function generate(
   native?: NativeEndpoint,
 ): Response | Promise<Response> {
   const { path } = record
+  const { kind = 'vllm' } = options
   const body = native === undefined ? record.body : asChat(native, record.body)
   const asked = readAsked(body)
   const ordered = options.reply?.(asked) ?? orderedReply(asked)
   const reply = lateError === undefined ? ordered : { ...ordered, lateError }
   const announcesRole = options.frontend === 'rust'
-  if (reply.error !== undefined) return refuse(reply.error.status, reply.error.message, path)
+  if (reply.error !== undefined) return refuse(reply.error.status, reply.error.message, path, kind)
   if (reply.lateError !== undefined && body.stream !== true)
-    return refuse(reply.lateError.status, reply.lateError.message, path)
+    return refuse(reply.lateError.status, reply.lateError.message, path, kind)
   const prompt = promptTokens(body)
   if (prompt.length > 50 && options.refusesLongOn?.includes(path))
     return refuse(400, 'it does not like this')
@@ -272,10 +273,10 @@ function generate(
   const prompts = Array.isArray(body.prompt) ? body.prompt : [body.prompt]
   const longest = Math.max(...prompts.map((one) => promptTokens({ ...body, prompt: one }).length))
   // llama-server and Ollama generate until the context is full.
-  const isUnlimited = options.kind === 'llama-server' || options.kind === 'ollama'
+  const isUnlimited = kind === 'llama-server' || kind === 'ollama'
   const isTooLong = longest + (isUnlimited ? 0 : output) > limit
-  const overflow = options.kind === 'sglang' ? overflowOfSglang : overflowOfVllm
-  if (isTooLong) return refuse(400, overflow(prompt.length, output, limit, native), path)
+  const overflow = kind === 'sglang' ? overflowOfSglang : overflowOfVllm
+  if (isTooLong) return refuse(400, overflow(prompt.length, output, limit, native), path, kind)
   const { cache = 'salted', reportsCache = true, prefillMsPerToken = 0 } = options
   const isDropped = options.dropsSaltOn?.includes(path) ?? false
   const told = lookUp(prompt, body, 'salted', seen.told)
@@ -284,7 +285,7 @@ function generate(
   record.cachedTokens = cached
   const prefillMs = (reply.prefillMs ?? 0) + (prompt.length - cached) * prefillMsPerToken
   const context: ReplyContext = {
-    kind: options.kind ?? 'vllm',
+    kind,
     isChat: path === '/v1/chat/completions',
     body,
     reply: { ...reply, prefillMs },
@@ -321,9 +322,16 @@ function overflowOfSglang(prompt: number, output: number, limit: number): string
   return `Requested token count exceeds the model's maximum context length of ${limit} tokens. You requested a total of ${prompt + output} tokens: ${prompt} tokens from the input messages and ${output} tokens for the completion. Please reduce the number of tokens in the input messages or the completion to fit within the limit.`
 }
 
-/** Messages have the error form of their dialect, everything else OpenAI's. */
-function refuse(status: number, message: string, path = ''): Response {
+/** Messages have the error form of their dialect, everything else OpenAI's; SGLang unwraps it for chats. */
+function refuse(
+  status: number,
+  message: string,
+  path = '',
+  kind: ServerKind = 'generic',
+): Response {
   const type = status < 500 ? 'BadRequestError' : 'InternalServerError'
+  if (kind === 'sglang' && path.endsWith('/completions'))
+    return Response.json({ object: 'error', message, type, param: null, code: status }, { status })
   if (path === '/v1/messages')
     return Response.json({ type: 'error', error: { type, message } }, { status })
   return Response.json({ error: { message, type, param: null, code: status } }, { status })
