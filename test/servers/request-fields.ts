@@ -18,7 +18,7 @@ const paths = [
 const harmless: ReadonlySet<string> = new Set(
   `
   add_generation_prompt add_special_tokens allowed_token_ids background bad_words best_of betas
-  cache_salt chat_template_kwargs continue_final_message dimensions documents ebnf echo
+  cache_salt chat_template_kwargs continue_final_message dimensions documents echo
   embed_dtype enable_response_messages encoding_format endianness frequency_penalty ignore_eos
   include include_reasoning include_stop_str_in_output input instructions json_schema
   length_penalty logit_bias logprob_token_ids logprobs max_completion_tokens max_dynamic_patch

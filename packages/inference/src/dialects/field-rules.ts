@@ -1,6 +1,6 @@
 /** Tables of rules for request fields; a body is checked and patched, never rebuilt. */
-import { ApiError } from '@privatemode/protocol/api'
 import type { JsonObject } from '../engine.ts'
+import { checkForm } from './answer-form.ts'
 import { isObject, wrongValue } from './json-value.ts'
 
 export type Rule = (value: unknown, param: string) => void
@@ -82,14 +82,6 @@ export const logitBias: Rule = (value, param) => {
 
 const int64 = 2 ** 63
 
-const maxStructureChars = 262_144
-
-/** A form that answers must have: model servers prepare it in the process that serves everyone. */
-export const structure: Rule = (value, param) => {
-  if ((JSON.stringify(value) ?? '').length > maxStructureChars)
-    throw new ApiError('invalid_value', `'${param}' is larger than 256 KiB`, { param })
-}
-
 /**
  * Sampling fields of every generating endpoint: messages and responses are checked after their
  * translation to chat. A field not listed here passes unchecked.
@@ -110,17 +102,14 @@ export const samplingRules = {
   prompt_logprobs: integerFrom(0, 20),
   stream: flag,
   stream_options: object,
-  response_format: structure,
+  response_format: checkForm,
   // The same under the names of vLLM, older vLLM, SGLang and llama-server.
-  structured_outputs: structure,
-  guided_json: structure,
-  guided_regex: structure,
-  guided_choice: structure,
-  guided_grammar: structure,
-  json_schema: structure,
-  regex: structure,
-  ebnf: structure,
-  grammar: structure,
+  structured_outputs: checkForm,
+  guided_json: checkForm,
+  guided_regex: checkForm,
+  guided_choice: checkForm,
+  json_schema: checkForm,
+  regex: checkForm,
 } satisfies Rules
 
 /** Only for callers of the OpenAI dialect; the others allow more stop sequences. */

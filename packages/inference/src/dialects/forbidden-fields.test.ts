@@ -22,6 +22,7 @@ const forbidden: readonly string[] = [
   ...['routed_dp_rank', 'data_parallel_rank', 'disagg_prefill_dp_rank'],
   ...['id_slot', 'slot_id'],
   ...['stop_regex', 'repetition_detection'],
+  ...['grammar', 'grammar_lazy', 'grammar_triggers', 'guided_grammar', 'ebnf'],
   ...['logits_processors', 'custom_logit_processor'],
   ...['custom_params', 'lora_path', 'stream_interval'],
 ]
@@ -48,11 +49,20 @@ describe.each([...everyEndpoint])('on %s', (path, body) => {
     expect(Object.keys(sent ?? {}).filter((name) => forbidden.includes(name))).toEqual([])
   })
 
-  test('check 63: a template inside the template arguments is refused', async () => {
-    const engine = new ScriptedEngine({ deltas: [{ content: 'a' }] })
-    const chat_template_kwargs = { chat_template: '{{ x }}' }
-    expect((await ask(engine, path, { ...body, chat_template_kwargs })).status).toBe(400)
-    expect(engine.calls).toHaveLength(0)
+  test.each([
+    ['chat_template_kwargs', 'chat_template'],
+    ['chat_template_kwargs', 'tokenize'],
+    ['chat_template_kwargs', 'conversation'],
+    ['structured_outputs', 'grammar'],
+    ['structured_outputs', 'structural_tag'],
+  ])('check 63: %s.%s is refused as well', async (outer, name) => {
+    const engine = new ScriptedEngine({ body: answers })
+    const refused = await ask(engine, path, { ...body, [outer]: { [name]: '{{ x }}' } })
+    expect(refused.status).toBe(400)
+    expect(refused.text).toContain(`'${outer}.${name}' is not accepted`)
+    expect([engine.calls.length, engine.counted.length]).toEqual([0, 0])
+    const given = await ask(engine, path, { ...body, [outer]: { [name]: null } })
+    expect(given.status).toBe(200)
   })
 })
 

@@ -4,6 +4,9 @@ import type { JsonObject } from '../engine.ts'
 import { isObject } from './json-value.ts'
 import { transferFields } from './transfer-fields.ts'
 
+// A few kilobytes of rules keep vLLM's default library busy for minutes, and crash its alternative.
+const costlyGrammar = 'a grammar can stop the model server for everyone; use a JSON schema'
+
 export const forbiddenFields: ReadonlyMap<string, string> = new Map([
   ['chat_template', 'templates run as code in the model server'],
   ...transferFields.map(
@@ -42,6 +45,9 @@ export const forbiddenFields: ReadonlyMap<string, string> = new Map([
   ['stop_regex', 'a slow pattern would stop the model server for everyone'],
   // vLLM compares all pairs of long patterns after every token, in the process that schedules for all.
   ['repetition_detection', 'long patterns would slow the model server for everyone'],
+  ...['grammar', 'grammar_lazy', 'grammar_triggers', 'guided_grammar', 'ebnf'].map(
+    (name) => [name, costlyGrammar] as const,
+  ),
   ['logits_processors', 'it would make the model server load code'],
   ['custom_logit_processor', 'it would make the model server load code'],
   ['custom_params', 'it would change internals of the model server'],
@@ -49,20 +55,36 @@ export const forbiddenFields: ReadonlyMap<string, string> = new Map([
   ['stream_interval', 'tokens that wait for the next chunk would be missing on an aborted call'],
 ])
 
-const forbiddenTemplateArguments: readonly string[] = ['chat_template', 'tokenize', 'conversation']
+/** The same inside the objects that servers read. */
+const forbiddenInside: Readonly<Record<string, ReadonlyMap<string, string>>> = {
+  chat_template_kwargs: new Map(
+    ['chat_template', 'tokenize', 'conversation'].map((name) => [
+      name,
+      'templates run as code in the model server',
+    ]),
+  ),
+  structured_outputs: new Map([
+    ['grammar', costlyGrammar],
+    ['structural_tag', costlyGrammar],
+  ]),
+}
 
 export function refuseForbiddenFields(body: JsonObject): void {
-  for (const name of Object.keys(body)) {
-    const why = forbiddenFields.get(name)
-    if (why === undefined) continue
-    if (body[name] === null) delete body[name]
-    else throw refusal(name, why)
+  refuse(body, forbiddenFields, '')
+  for (const [param, fields] of Object.entries(forbiddenInside)) {
+    const inner = body[param]
+    if (isObject(inner)) refuse(inner, fields, `${param}.`)
   }
-  const templateArguments = body.chat_template_kwargs
-  if (!isObject(templateArguments)) return
-  for (const name of forbiddenTemplateArguments)
-    if (Object.hasOwn(templateArguments, name))
-      throw refusal(`chat_template_kwargs.${name}`, 'templates run as code in the model server')
+}
+
+/** `null` means absent to every server, but not to every version of one. */
+function refuse(object: JsonObject, fields: ReadonlyMap<string, string>, prefix: string): void {
+  for (const name of Object.keys(object)) {
+    const why = fields.get(name)
+    if (why === undefined) continue
+    if (object[name] === null) delete object[name]
+    else throw refusal(`${prefix}${name}`, why)
+  }
 }
 
 function refusal(param: string, why: string): ApiError {

@@ -118,35 +118,6 @@ describe('fields', () => {
     expect(await refusedParam({ [param]: value })).toBe(param)
   })
 
-  test('a form of the answer over 256 KiB is 400 in every dialect, under every name', async () => {
-    const long = 'a'.repeat(262_144)
-    const schema = { type: 'string', const: long }
-    const format = { type: 'json_schema', json_schema: { name: 'x', schema } }
-    expect(await refusedParam({ response_format: format })).toBe('response_format')
-    for (const name of ['structured_outputs', 'json_schema', 'regex', 'ebnf', 'grammar'])
-      expect(await refusedParam({ [name]: long })).toBe(name)
-    for (const name of ['guided_json', 'guided_regex', 'guided_choice', 'guided_grammar'])
-      expect(await refusedParam({ [name]: [long] })).toBe(name)
-    const most = { choice: ['a'.repeat(262_000)] }
-    expect(await bodySeen({ structured_outputs: most })).toMatchObject({ structured_outputs: most })
-    const others: readonly (readonly [string, JsonObject])[] = [
-      ['/v1/completions', { prompt: 'a', structured_outputs: { regex: long } }],
-      [
-        '/v1/messages',
-        { ...chat, max_tokens: 5, output_config: { format: { type: 'json_schema', schema } } },
-      ],
-      [
-        '/v1/responses',
-        { input: 'a', text: { format: { type: 'json_schema', name: 'x', schema } } },
-      ],
-    ]
-    for (const [path, body] of others) {
-      const engine = hello()
-      expect((await ask(engine, path, { model: chatModel.id, ...body })).status).toBe(400)
-      expect(engine.calls).toHaveLength(0)
-    }
-  })
-
   test('check 55: top_logprobs without logprobs is 400', async () => {
     expect(await refusedParam({ top_logprobs: 5 })).toBe('top_logprobs')
     expect(await bodySeen({ logprobs: true, top_logprobs: 20 })).toMatchObject({ top_logprobs: 20 })

@@ -10,6 +10,7 @@ import {
 } from '../field-rules.ts'
 import { unsupported, wrongValue } from '../json-value.ts'
 import { checkStreaming } from './check-chat.ts'
+import { checkResponseFormat } from './check-tools.ts'
 
 const defaultMaxTokens = 16
 export const maxInputs = 2048
@@ -26,6 +27,7 @@ const completionRules: Rules = {
 export function checkCompletion(body: JsonObject, stream: boolean): void {
   applyRules(body, completionRules)
   checkInputs(body.prompt, 'prompt')
+  checkResponseFormat(body)
   if (body.suffix === null || body.suffix === '') delete body.suffix
   if (body.suffix !== undefined) throw unsupported('suffix', "'suffix' is not supported")
   if (body.best_of !== undefined && body.best_of !== (body.n ?? 1))

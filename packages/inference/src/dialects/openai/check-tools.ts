@@ -1,5 +1,6 @@
 /** Checks tools, tool choice, and the response format. */
 import type { JsonObject } from '../../engine.ts'
+import { checkToolSchemas } from '../answer-form.ts'
 import {
   isObject,
   requireList,
@@ -14,7 +15,7 @@ export function checkTools(body: JsonObject): void {
     if (body[name] !== undefined && body[name] !== null)
       throw unsupported(name, `'${name}' is not supported: use tools and tool_choice`)
   if (body.tools === null) delete body.tools
-  const names = body.tools === undefined ? [] : toolNames(requireList(body.tools, 'tools'))
+  const names = body.tools === undefined ? [] : checkFunctions(requireList(body.tools, 'tools'))
   checkToolChoice(body, names)
   // Some model servers refuse an empty list; without tools the two fields below are meaningless.
   if (names.length > 0) return
@@ -23,16 +24,20 @@ export function checkTools(body: JsonObject): void {
   delete body.parallel_tool_calls
 }
 
-function toolNames(tools: readonly unknown[]): string[] {
-  return tools.map((value, i) => {
+function checkFunctions(tools: readonly unknown[]): string[] {
+  const functions = tools.map((value, i) => {
     const tool = requireObject(value, `tools.${i}`)
     if (tool.type !== 'function') throw wrongValue(`tools.${i}.type`, "'function'", tool.type)
     const named = requireObject(tool.function, `tools.${i}.function`)
     if (named.parameters === null) delete named.parameters
-    if (named.parameters !== undefined)
-      requireObject(named.parameters, `tools.${i}.function.parameters`)
-    return requireName(named.name, `tools.${i}.function.name`)
+    const parameters =
+      named.parameters === undefined
+        ? undefined
+        : requireObject(named.parameters, `tools.${i}.function.parameters`)
+    return { name: requireName(named.name, `tools.${i}.function.name`), parameters }
   })
+  checkToolSchemas(functions.map(({ parameters }) => parameters))
+  return functions.map(({ name }) => name)
 }
 
 function checkToolChoice(body: JsonObject, names: readonly string[]): void {
