@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { costlyForms } from '../../packages/inference/src/testing/costly-forms.ts'
 import type { RunningStack } from '../e2e/running-stack.ts'
 import type { Entrance, Json } from './entrances.ts'
 import { picture, pictureBase64 } from './picture.ts'
@@ -280,7 +281,40 @@ const fields: readonly Behaviour[] = (['chat', 'embed'] as const).map((variant) 
   },
 }))
 
+/** With a divisor, vLLM prepares a schema by another library. */
+const withDivisor = (schema: Json): Json => ({
+  ...schema,
+  properties: { ...schema.properties, b: { type: 'integer', multipleOf: 3 } },
+})
+
+const costly: Behaviour = {
+  name: 'the costliest forms of an answer',
+  isFor: () => true,
+  async run({ entrance }) {
+    const chat = { model, messages: user('Say hello.'), max_tokens: 8 }
+    const withForm = (schema: Json): Json => ({
+      ...chat,
+      response_format: { type: 'json_schema', json_schema: { name: 'form', schema } },
+    })
+    let longest = 0
+    for (const { name, most, more } of costlyForms) {
+      const { status } = await entrance.ask('/v1/chat/completions', withForm(more))
+      require(status === 400, `too much of ${name}: status ${status}`)
+      for (const schema of [most, withDivisor(most)]) {
+        const response = await entrance.open('/v1/chat/completions', withForm(schema))
+        await response.arrayBuffer()
+        require([200, 400].includes(response.status), `${name}: status ${response.status}`)
+        const started = performance.now()
+        const next = await entrance.ask('/v1/chat/completions', chat)
+        require(next.status === 200, `after ${name}: status ${next.status}`)
+        longest = Math.max(longest, performance.now() - started)
+      }
+    }
+    return `the server survives them; the longest answer to the next caller took ${Math.round(longest)} ms`
+  },
+}
+
 export const behaviours: readonly Behaviour[] = [
-  ...[...salts, ...imageSalts, hostile, manyStreams, ...aborts, ...fields],
+  ...[...salts, ...imageSalts, hostile, manyStreams, ...aborts, ...fields, costly],
 ]
 export const deadlyBehaviours: readonly Behaviour[] = deaths
