@@ -61,18 +61,48 @@ export const oneOf =
       throw wrongValue(param, `one of ${allowed.join(', ')}`, value)
   }
 
-/** A string or up to `max` strings; an empty one would stop before the first token. */
+const maxShortText = 1024
+
+/**
+ * A string or up to `max` strings; an empty one would stop before the first token. SGLang tokenizes
+ * them in the process that serves everyone: a few megabytes stalled it for seconds.
+ */
 export const stopStrings =
   (max: number): Rule =>
   (value, param) => {
     const list = Array.isArray(value) ? value : [value]
-    const isValid = list.every((stop) => typeof stop === 'string' && stop !== '')
-    if (!isValid || list.length > max)
-      throw wrongValue(param, `a string or up to ${max} strings, none of them empty`, value)
+    if (!list.every(isShortText) || list.length > max)
+      throw wrongValue(param, `a string or up to ${max} strings ${shortTextsAre}`, value)
   }
 
+export const isShortText = (value: unknown): boolean =>
+  typeof value === 'string' && value !== '' && value.length <= maxShortText
+export const shortTextsAre = `of 1 to ${maxShortText} characters`
+
+/** vLLM has room for no more on a GPU, and notices that only in its engine. */
+const tokenIds =
+  (max: number): Rule =>
+  (value, param) => {
+    const isValid = Array.isArray(value) && value.length <= max && value.every(isTokenId)
+    if (!isValid) throw wrongValue(param, `a list of up to ${max} token ids`, value)
+  }
+
+export function isTokenId(value: unknown): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < 2 ** 31
+}
+
+const maxBadWords = 128
+
+const badWords: Rule = (value, param) => {
+  if (!Array.isArray(value) || !value.every(isShortText) || value.length > maxBadWords)
+    throw wrongValue(param, `a list of up to ${maxBadWords} strings ${shortTextsAre}`, value)
+}
+
+const maxBiases = 1024
+
 export const logitBias: Rule = (value, param) => {
-  if (!isObject(value)) throw wrongValue(param, 'an object', value)
+  if (!isObject(value) || Object.keys(value).length > maxBiases)
+    throw wrongValue(param, `an object with up to ${maxBiases} token ids`, value)
   for (const [token, bias] of Object.entries(value)) {
     if (!/^\d{1,9}$/.test(token)) throw wrongValue(param, 'an object with token ids as keys', value)
     if (typeof bias !== 'number' || !(bias >= -100 && bias <= 100))
@@ -97,6 +127,9 @@ export const samplingRules = {
   n: integerFrom(1, 128),
   stop: stopStrings(64),
   seed: integerFrom(-int64, int64),
+  stop_token_ids: tokenIds(100),
+  allowed_token_ids: tokenIds(1024),
+  bad_words: badWords,
   logit_bias: logitBias,
   user: text,
   prompt_logprobs: integerFrom(0, 20),

@@ -3,19 +3,20 @@ import type { JsonObject } from '../../engine.ts'
 import {
   applyRules,
   flag,
+  isShortText,
   object,
   type Rule,
   type Rules,
   samplingRules,
+  shortTextsAre,
   text,
 } from '../field-rules.ts'
 import { requireList, wrongValue } from '../json-value.ts'
 
 const stopSequences: Rule = (value, param) => {
   const list = requireList(value, param)
-  const isValid = list.every((item) => typeof item === 'string' && item !== '')
-  if (!isValid || list.length > 64)
-    throw wrongValue(param, 'a list of up to 64 strings, none of them empty', value)
+  if (!list.every(isShortText) || list.length > 64)
+    throw wrongValue(param, `a list of up to 64 strings ${shortTextsAre}`, value)
 }
 
 const messageRules: Rules = {

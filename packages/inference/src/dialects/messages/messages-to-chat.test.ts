@@ -89,6 +89,16 @@ describe('what the engine receives', () => {
     })
   })
 
+  test('a stop sequence has 1 to 1,024 characters, and there are up to 64', async () => {
+    const many = Array(64).fill('a'.repeat(1024))
+    expect(await chatSeen({ stop_sequences: many })).toMatchObject({ stop: many })
+    for (const stop_sequences of [[''], ['a'.repeat(1025)], Array(65).fill('a')]) {
+      const engine = new ScriptedEngine({ deltas: [{ content: 'a' }] })
+      const { status } = await ask(engine, '/v1/messages', { ...message, stop_sequences })
+      expect([status, engine.calls.length]).toEqual([400, 0])
+    }
+  })
+
   test('tools and the choice among them are translated', async () => {
     const tools = [{ name: 'f', description: 'd', input_schema: { type: 'object' } }]
     const choices: [JsonObject, unknown][] = [

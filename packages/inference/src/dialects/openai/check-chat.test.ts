@@ -108,6 +108,13 @@ describe('fields', () => {
     ['seed', 1e19],
     ['stop', ['a', 'b', 'c', 'd', 'e']],
     ['stop', ''],
+    ['stop', 'a'.repeat(1025)],
+    ['stop_token_ids', Array(101).fill(5)],
+    ['stop_token_ids', [-1]],
+    ['allowed_token_ids', Array(1025).fill(5)],
+    ['allowed_token_ids', 'all'],
+    ['bad_words', Array(129).fill('a')],
+    ['bad_words', ['a'.repeat(1025)]],
     ['top_logprobs', 21],
     ['logprobs', 1],
     ['stream_options', { include_usage: true }],
@@ -118,6 +125,16 @@ describe('fields', () => {
     expect(await refusedParam({ [param]: value })).toBe(param)
   })
 
+  test('the longest lists of stops, token ids and words reach the engine', async () => {
+    const most = {
+      stop: ['a'.repeat(1024)],
+      stop_token_ids: Array(100).fill(5),
+      allowed_token_ids: Array(1024).fill(5),
+      bad_words: Array(128).fill('a'.repeat(1024)),
+    }
+    expect(await bodySeen(most)).toMatchObject(most)
+  })
+
   test('check 55: top_logprobs without logprobs is 400', async () => {
     expect(await refusedParam({ top_logprobs: 5 })).toBe('top_logprobs')
     expect(await bodySeen({ logprobs: true, top_logprobs: 20 })).toMatchObject({ top_logprobs: 20 })
@@ -126,6 +143,10 @@ describe('fields', () => {
   test('check 56: a bias outside its range, or for an invalid token id, is 400', async () => {
     expect(await refusedParam({ logit_bias: { 5: 101 } })).toBe('logit_bias.5')
     expect(await refusedParam({ logit_bias: { a: 1 } })).toBe('logit_bias')
+    const many = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, i) => [i, 1]))
+    expect(await refusedParam({ logit_bias: many(1025) })).toBe('logit_bias')
+    expect(await bodySeen({ logit_bias: many(1024) })).toMatchObject({ logit_bias: many(1024) })
     expect(await bodySeen({ logit_bias: { 5: -100 } })).toMatchObject({ logit_bias: { 5: -100 } })
   })
 

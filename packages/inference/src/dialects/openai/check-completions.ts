@@ -4,6 +4,7 @@ import {
   applyRules,
   flag,
   integerFrom,
+  isTokenId,
   openAiRules,
   type Rules,
   samplingRules,
@@ -26,7 +27,13 @@ const completionRules: Rules = {
 
 export function checkCompletion(body: JsonObject, stream: boolean): void {
   applyRules(body, completionRules)
-  checkInputs(body.prompt, 'prompt')
+  const prompts = checkInputs(body.prompt, 'prompt')
+  if (prompts * Number(body.n ?? 1) > maxInputs)
+    throw wrongValue(
+      'n',
+      `an integer that makes up to ${maxInputs} choices of ${prompts} prompts`,
+      body.n,
+    )
   checkResponseFormat(body)
   if (body.suffix === null || body.suffix === '') delete body.suffix
   if (body.suffix !== undefined) throw unsupported('suffix', "'suffix' is not supported")
@@ -54,8 +61,4 @@ export function checkInputs(value: unknown, param: string): number {
   if (isTexts || isTokenLists()) return value.length
   const wrong = value.findIndex((item) => typeof item !== 'string' || item === '')
   throw wrongValue(`${param}.${wrong}`, expected, value[wrong])
-}
-
-function isTokenId(value: unknown): boolean {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < 2 ** 31
 }

@@ -109,6 +109,14 @@ describe('fields', () => {
     expect([status, json.error.param]).toEqual([400, 'max_tokens'])
   })
 
+  test('all prompts together have at most 2,048 choices', async () => {
+    const prompt = Array(32).fill('a')
+    expect((await ask(whole(), path, { ...completion, prompt, n: 64 })).status).toBe(200)
+    const engine = whole()
+    const { status, json } = await ask(engine, path, { ...completion, prompt, n: 65 })
+    expect([status, json.error.param, engine.calls.length]).toEqual([400, 'n', 0])
+  })
+
   test('check 66: suffix and best_of are refused, never ignored', async () => {
     for (const [param, value] of [
       ['suffix', 'x'],
