@@ -88,9 +88,15 @@ function measure(schema: unknown): Cost {
 
 function addCost(value: unknown, depth: number, cost: Cost): void {
   if (typeof value !== 'object' || value === null) return
-  cost.depth = Math.max(cost.depth, depth)
-  for (const [name, inner] of Object.entries(value)) {
-    cost.pattern = Math.max(cost.pattern, name.length)
+  if (depth > cost.depth) cost.depth = depth
+  if (Array.isArray(value)) {
+    for (const inner of value) addCost(inner, depth + 1, cost)
+    return
+  }
+  const fields = value as JsonObject
+  for (const name in fields) {
+    const inner = fields[name]
+    if (name.length > cost.pattern) cost.pattern = name.length
     if (typeof inner === 'object') addCost(inner, depth + 1, cost)
     else if (typeof inner === 'string') addText(name, inner, cost)
     else if (typeof inner === 'number') addNumber(name, inner, cost)
@@ -98,7 +104,7 @@ function addCost(value: unknown, depth: number, cost: Cost): void {
 }
 
 function addText(name: string, value: string, cost: Cost): void {
-  if (patternNames.has(name)) cost.pattern = Math.max(cost.pattern, value.length)
+  if (value.length > cost.pattern && patternNames.has(name)) cost.pattern = value.length
   if (name === '$ref' || name === '$dynamicRef') cost.references.add(value)
 }
 
