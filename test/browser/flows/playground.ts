@@ -290,8 +290,10 @@ export function playgroundFlow({ world, admin }: Flow): void {
     world().server.setDown(true)
     try {
       await page.getByLabel('Message').fill('are you there?')
-      await page.keyboard.press('Enter')
-      await page.locator('.turn').last().getByText('Try again in a moment').waitFor()
+      await page.getByLabel('Message').press('Enter')
+      await page.getByText('are you there?').waitFor()
+      const failure = page.locator('.turn').last().getByRole('alert')
+      expect(await failure.innerText()).toContain('Try again in a moment')
     } finally {
       world().server.setDown(false)
       await untilAnswered(world().stack.proxyUrl)
