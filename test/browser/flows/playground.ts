@@ -291,7 +291,7 @@ export function playgroundFlow({ world, admin }: Flow): void {
     try {
       await page.getByLabel('Message').fill('are you there?')
       await page.getByLabel('Message').press('Enter')
-      await page.getByText('are you there?').waitFor()
+      await page.locator('.turn.user').getByText('are you there?').waitFor()
       const failure = page.locator('.turn').last().getByRole('alert')
       expect(await failure.innerText()).toContain('Try again in a moment')
     } finally {
