@@ -10,7 +10,7 @@ import { untilShown } from './keys.ts'
 const prompt = 'Zimtmuschel-Orgelwind-8264 has a secret'
 /** One white pixel. */
 const dot =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2qAAAAABJRU5ErkJggg=='
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2FAAAAABJRU5ErkJggg=='
 const instructions = 'Answer like a lighthouse keeper of Quarzhafen'
 
 export function playgroundFlow({ world, admin }: Flow): void {

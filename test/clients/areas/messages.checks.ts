@@ -22,7 +22,7 @@ const tools = [
 ]
 const thinking = { type: 'enabled', budget_tokens: 1024 }
 const pixel =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2qAAAAABJRU5ErkJggg=='
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2FAAAAABJRU5ErkJggg=='
 
 export function messageChecks(place: ClientStack): void {
   throughBoth('messages', place, (entrance) => {

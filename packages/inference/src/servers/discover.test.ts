@@ -1,5 +1,6 @@
 /** Servers are identified, their models are tested, and those that mix caches are refused. */
 import { describe, expect, test } from 'bun:test'
+import { crc32 } from 'node:zlib'
 import { rejection, thrown } from '../../../../test/rejection.ts'
 import type { Engine, JsonObject } from '../engine.ts'
 import { closeAfterEach, connectTo, type Settings, serve } from '../testing/connected-engine.ts'
@@ -64,6 +65,21 @@ describe('discovery', () => {
     const models = { scripted: { vision: true, contextLength: 77, digest: 'ab'.repeat(32) } }
     const engine = await connect({ vision: false }, { models })
     expect(engine.models()[0]).toMatchObject(models.scripted)
+  })
+
+  test('the picture that is tried is one for strict decoders', async () => {
+    const server = serve({ kind: 'vllm', vision: true })
+    await connectTo(server.url)
+    const asked = JSON.stringify(server.requests.map(({ body }) => body))
+    const png = Buffer.from(/data:image\/png;base64,([^"]+)/.exec(asked)?.[1] ?? '', 'base64')
+    const names: string[] = []
+    // A chunk has its length, its name, its data, and a checksum of the two last.
+    for (let at = 8; at < png.length; at += 12 + png.readUInt32BE(at)) {
+      const end = at + 8 + png.readUInt32BE(at)
+      names.push(png.toString('latin1', at + 4, at + 8))
+      expect(crc32(png.subarray(at + 4, end))).toBe(png.readUInt32BE(end))
+    }
+    expect(names).toEqual(['IHDR', 'IDAT', 'IEND'])
   })
 
   test('an unusable server is reported to the operator with the reason', async () => {

@@ -178,7 +178,7 @@ async function takesInput(client: ServerClient, asked: JsonObject): Promise<bool
  * has a name as all images do, so one that accepts none gets no images.
  */
 const pixel =
-  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2qAAAAABJRU5ErkJggg=='
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2FAAAAABJRU5ErkJggg=='
 
 async function takesImages(client: ServerClient, model: string): Promise<boolean> {
   const content = [{ type: 'image_url', image_url: { url: pixel }, uuid: 'pixel' }]
