@@ -62,6 +62,8 @@ describe('discovery', () => {
         const engine = await connect(options, { acceptSharedCache: true })
         expect(engine.models()[0]).toMatchObject({ vision, contextLength: 3000 })
       }
+    const rust = await connect({ kind: 'vllm', frontend: 'rust', vision: true }, sharing)
+    expect(rust.models()[0]).toMatchObject({ vision: false })
     const models = { scripted: { vision: true, contextLength: 77, digest: 'ab'.repeat(32) } }
     const engine = await connect({ vision: false }, { models })
     expect(engine.models()[0]).toMatchObject(models.scripted)

@@ -73,6 +73,8 @@ function requireListed(cards: readonly Card[], listed: readonly ServedModel[]): 
   throw new EngineError('engine_unavailable', `the model server ${detail}`)
 }
 
+const rustFrontend = 'vllm-frontend-rs'
+
 /** Servers name themselves as the owner of their models; the version needs a separate request. */
 async function identify(
   client: ServerClient,
@@ -81,7 +83,7 @@ async function identify(
   const owner = cards[0]?.owned_by
   switch (owner) {
     // vLLM's second program for its API: its version says nothing about how it treats salts.
-    case 'vllm-frontend-rs': {
+    case rustFrontend: {
       const version = text((await client.ask('/version'))?.rust_frontend_version)
       return { kind: 'vllm', version: `Rust frontend ${version ?? ''}`.trim() }
     }
@@ -107,7 +109,11 @@ async function describeModel(
 ): Promise<ModelOverride> {
   switch (kind) {
     case 'vllm':
-      return { ...(await tryTasks(client, card.id)), vision: await takesImages(client, card.id) }
+      return {
+        ...(await tryTasks(client, card.id)),
+        // The Rust frontend counts no images that it knows: nothing shows that it keeps callers apart.
+        vision: card.owned_by !== rustFrontend && (await takesImages(client, card.id)),
+      }
     case 'sglang': {
       const info = (await client.ask('/model_info')) ?? (await client.ask('/get_model_info'))
       return tryTasks(client, card.id, sglangTasks(info?.is_generation))
