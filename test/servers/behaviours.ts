@@ -1,4 +1,4 @@
-/** What a single request cannot show: salts, many streams, aborted calls, servers that die. */
+/** What a single request cannot show: salts, many streams, aborted calls, costly forms, servers that die. */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -72,14 +72,14 @@ export const stopStrings =
   (value, param) => {
     const list = Array.isArray(value) ? value : [value]
     if (!list.every(isShortText) || list.length > max)
-      throw wrongValue(param, `a string or up to ${max} strings ${shortTextsAre}`, value)
+      throw wrongValue(param, `a string or up to ${max} strings ${shortTextLength}`, value)
   }
 
 export const isShortText = (value: unknown): boolean =>
   typeof value === 'string' && value !== '' && value.length <= maxShortText
-export const shortTextsAre = `of 1 to ${maxShortText} characters`
+export const shortTextLength = `of 1 to ${maxShortText} characters`
 
-/** vLLM has room for no more on a GPU, and notices that only in its engine. */
+/** The GPU part of vLLM has fixed room for these lists, and a longer one is an error of its engine. */
 const tokenIds =
   (max: number): Rule =>
   (value, param) => {
@@ -95,7 +95,7 @@ const maxBadWords = 128
 
 const badWords: Rule = (value, param) => {
   if (!Array.isArray(value) || !value.every(isShortText) || value.length > maxBadWords)
-    throw wrongValue(param, `a list of up to ${maxBadWords} strings ${shortTextsAre}`, value)
+    throw wrongValue(param, `a list of up to ${maxBadWords} strings ${shortTextLength}`, value)
 }
 
 const maxBiases = 1024

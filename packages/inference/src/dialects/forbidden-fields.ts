@@ -77,7 +77,7 @@ export function refuseForbiddenFields(body: JsonObject): void {
   }
 }
 
-/** `null` means absent to every server, but not to every version of one. */
+/** `null` means absent, and is removed: not every server reads it that way. */
 function refuse(object: JsonObject, fields: ReadonlyMap<string, string>, prefix: string): void {
   for (const name of Object.keys(object)) {
     const why = fields.get(name)

@@ -8,7 +8,7 @@ import {
   type Rule,
   type Rules,
   samplingRules,
-  shortTextsAre,
+  shortTextLength,
   text,
 } from '../field-rules.ts'
 import { requireList, wrongValue } from '../json-value.ts'
@@ -16,7 +16,7 @@ import { requireList, wrongValue } from '../json-value.ts'
 const stopSequences: Rule = (value, param) => {
   const list = requireList(value, param)
   if (!list.every(isShortText) || list.length > 64)
-    throw wrongValue(param, `a list of up to 64 strings ${shortTextsAre}`, value)
+    throw wrongValue(param, `a list of up to 64 strings ${shortTextLength}`, value)
 }
 
 const messageRules: Rules = {

@@ -15,6 +15,7 @@ import { checkResponseFormat } from './check-tools.ts'
 
 const defaultMaxTokens = 16
 export const maxInputs = 2048
+const maxChoices = 2048
 
 const completionRules: Rules = {
   ...samplingRules,
@@ -28,12 +29,9 @@ const completionRules: Rules = {
 export function checkCompletion(body: JsonObject, stream: boolean): void {
   applyRules(body, completionRules)
   const prompts = checkInputs(body.prompt, 'prompt')
-  if (prompts * Number(body.n ?? 1) > maxInputs)
-    throw wrongValue(
-      'n',
-      `an integer that makes up to ${maxInputs} choices of ${prompts} prompts`,
-      body.n,
-    )
+  const maxN = Math.floor(maxChoices / prompts)
+  if (typeof body.n === 'number' && body.n > maxN)
+    throw wrongValue('n', `an integer of at most ${maxN} with ${prompts} prompts`, body.n)
   checkResponseFormat(body)
   if (body.suffix === null || body.suffix === '') delete body.suffix
   if (body.suffix !== undefined) throw unsupported('suffix', "'suffix' is not supported")
