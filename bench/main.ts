@@ -1,17 +1,18 @@
 /**
- * What encryption costs, side by side: `npm run task -- bench [--quick] [--report] [--parts] [--only IDS] [--targets NAMES] [--rounds N] [--minutes N]`.
+ * What encryption costs, side by side: `npm run task -- bench [--quick] [--report] [--parts] [--only IDS] [--targets NAMES] [--rounds N] [--minutes N] [--as NAME]`.
  *
  * Starts peers and our programs on this machine, sends all of them the same requests in turn, and writes
  * docs/performance/results.json, plots beside it, and docs/performance.md. `--quick` takes three
  * minutes and writes to bench/quick-results.json only; `--report` writes the document again from
  * the results that are there; `--parts` adds a new measurement of the stages of worker and gateway to
- * them; `--record` records the ratios that `bench:stages` compares. Unavailable peers are skipped, and
+ * them; `--as NAME` writes docs/performance/NAME.json instead, for a machine of which the page shows
+ * the goals only; `--record` records the ratios that `bench:stages` compares. Unavailable peers are skipped, and
  * the tables say so.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseTaskArguments } from '../scripts/task-arguments.ts'
+import { parseTaskArguments, refuseArguments } from '../scripts/task-arguments.ts'
 import { cleanUpOnSignal } from '../test/clean-up.ts'
 import { canMeasure, isPinned, root, stopAll } from './speed/child.ts'
 import { measureClients } from './speed/clients.ts'
@@ -41,6 +42,7 @@ const { values: options } = parseTaskArguments({
     minutes: { type: 'string' },
     record: { type: 'boolean', default: false },
     parts: { type: 'boolean', default: false },
+    as: { type: 'string' },
   },
 })
 const seconds = Number(options.seconds ?? 1.5)
@@ -69,6 +71,10 @@ const readNs: number[] = []
 /** No measurement is started after this. */
 const limitMs = Number(options.minutes ?? (options.quick ? 2.5 : 60)) * 60_000
 let startedMs = performance.now()
+/** Whose results are kept beside those of the page's own run. */
+const otherMachine = options.as
+if (otherMachine !== undefined && (/[^a-z0-9-]/.test(otherMachine) || otherMachine === 'results'))
+  refuseArguments('--as takes a name of lower-case letters, digits and hyphens')
 const quickTargets: readonly TargetName[] = ['direct', 'nginx', 'portkey', 'proxy']
 const possibleTargets = options.quick ? quickTargets : targetNames
 const possibleLoads = workloads.filter(({ quick }) => quick === true || !options.quick)
@@ -255,8 +261,11 @@ function finish(
     samples,
     ...more,
   }
-  const isWhole = !options.quick && options.only === undefined && options.targets === undefined
-  const path = join(root, isWhole ? 'docs/performance/results.json' : 'bench/quick-results.json')
+  const isPart = options.quick || options.only !== undefined || options.targets !== undefined
+  const isWhole = !isPart && otherMachine === undefined
+  const name = otherMachine ?? 'results'
+  const isKept = isWhole || otherMachine !== undefined
+  const path = join(root, isKept ? `docs/performance/${name}.json` : 'bench/quick-results.json')
   mkdirSync(join(root, 'docs/performance'), { recursive: true })
   writeFileSync(path, `${JSON.stringify(results, null, 1)}\n`)
   writeReport(results, isWhole)

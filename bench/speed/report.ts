@@ -5,9 +5,10 @@ import { drawBars, short } from '../charts.ts'
 import { median } from '../median.ts'
 import { root } from './child.ts'
 import { formatClients } from './clients.ts'
-import { addedMs, type Goal, judgeGoals } from './goals.ts'
+import { formatGoals, formatOtherRuns, range } from './goal-table.ts'
+import { addedMs } from './goals.ts'
 import { formatParts } from './part-stages.ts'
-import { cpuUsOf, type Figure, Figures, figureOf, peakMiBOf, type Results } from './results.ts'
+import { cpuUsOf, Figures, figureOf, peakMiBOf, type Results } from './results.ts'
 import { formatRig } from './rig-table.ts'
 import { formatStages } from './stages.ts'
 import { mostStolen } from './stolen-time.ts'
@@ -16,16 +17,17 @@ import { explainMissed } from './why-missed.ts'
 import { oneAtATime, type Workload, workloads } from './workloads.ts'
 
 const folder = join(root, 'docs/performance')
+const ownRun = 'results.json'
 const isOurs = (name: TargetName) => /^(?:proxy|gateway|worker|whole)/.test(name)
 const isDirect = (name: TargetName) => name.startsWith('direct')
 
 export function writeReport(given?: Results, isWhole = true): void {
-  const path = join(folder, 'results.json')
+  const path = join(folder, ownRun)
   if (given === undefined && !existsSync(path))
     throw new Error('there are no results: npm run task -- bench')
   const results = given ?? (JSON.parse(readFileSync(path, 'utf8')) as Results)
   const figures = new Figures(results)
-  const goals = [...formatGoals(figures, results), '', ...explainMissed(results)]
+  const goals = [...formatGoals(results), '', ...explainMissed(results)]
   const rows = workloads.flatMap((workload) => formatTable(figures, workload))
   const tables = [
     ...formatRig(figures),
@@ -42,7 +44,8 @@ export function writeReport(given?: Results, isWhole = true): void {
   for (const [name, text] of Object.entries(drawPlots(figures))) {
     writeFileSync(join(folder, name), text)
   }
-  const text = [...introduce(results), ...goals, ...stages, ...plotsShown, ...tables]
+  const others = formatOtherRuns(folder, ownRun)
+  const text = [...introduce(results), ...goals, ...others, ...stages, ...plotsShown, ...tables]
   writeFileSync(join(root, 'docs/performance.md'), `${text.join('\n').trimEnd()}\n`)
   console.log('\nwrote docs/performance.md')
 }
@@ -131,26 +134,6 @@ function introduce(results: Results): string[] {
     ...skipped.map(({ name, why }) => `- **${name} was skipped**: ${why}.`),
     '',
   ]
-}
-
-function formatGoals(figures: Figures, results: Results): string[] {
-  const rows = judgeGoals(figures, results).map((goal) => {
-    const { measure, figure, unit } = goal
-    return `| ${measure} | ${goal.goal} | ${range(figure, unit)} | ${verdictOn(goal)} |`
-  })
-  return ['## Goals', '', '| measure | goal | measured | |', '|---|---|---|---|', ...rows]
-}
-
-function verdictOn({ isReached, isAlwaysReached }: Goal): string {
-  if (isReached === undefined) return 'not measured'
-  if (!isReached) return '**missed**'
-  return isAlwaysReached ? 'reached in every round' : 'reached, but not in every round'
-}
-
-function range(figure: Figure | undefined, unit = ''): string {
-  if (figure === undefined) return '–'
-  const [middle, least, most] = [figure.middle, figure.least, figure.most].map(short)
-  return `${middle} ${unit}${least === most ? '' : ` (${least}–${most})`}`.replace(' (', ' (')
 }
 
 function formatTable(figures: Figures, workload: Workload): string[] {
