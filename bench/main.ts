@@ -5,9 +5,9 @@
  * docs/performance/results.json, plots beside it, and docs/performance.md. `--quick` takes three
  * minutes and writes to bench/quick-results.json only; `--report` writes the document again from
  * the results that are there; `--parts` adds a new measurement of the stages of worker and gateway to
- * them; `--as NAME` writes docs/performance/NAME.json instead, for a machine of which the page shows
- * the goals only; `--record` records the ratios that `bench:stages` compares. Unavailable peers are skipped, and
- * the tables say so.
+ * them; `--as NAME` keeps the run of another machine in docs/performance/NAME.json, and the next
+ * report has its goals; `--record` records the ratios that `bench:stages` compares. Unavailable
+ * peers are skipped, and the tables say so.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
@@ -71,10 +71,11 @@ const readNs: number[] = []
 /** No measurement is started after this. */
 const limitMs = Number(options.minutes ?? (options.quick ? 2.5 : 60)) * 60_000
 let startedMs = performance.now()
+const ownRun = 'results'
 /** Whose results are kept beside those of the page's own run. */
 const otherMachine = options.as
-if (otherMachine !== undefined && (/[^a-z0-9-]/.test(otherMachine) || otherMachine === 'results'))
-  refuseArguments('--as takes a name of lower-case letters, digits and hyphens')
+if (otherMachine !== undefined && (!/^[a-z0-9-]+$/.test(otherMachine) || otherMachine === ownRun))
+  refuseArguments(`--as takes lower-case letters, digits and hyphens, and not “${ownRun}”`)
 const quickTargets: readonly TargetName[] = ['direct', 'nginx', 'portkey', 'proxy']
 const possibleTargets = options.quick ? quickTargets : targetNames
 const possibleLoads = workloads.filter(({ quick }) => quick === true || !options.quick)
@@ -262,11 +263,10 @@ function finish(
     ...more,
   }
   const isPart = options.quick || options.only !== undefined || options.targets !== undefined
-  const isWhole = !isPart && otherMachine === undefined
-  const name = otherMachine ?? 'results'
-  const isKept = isWhole || otherMachine !== undefined
-  const path = join(root, isKept ? `docs/performance/${name}.json` : 'bench/quick-results.json')
+  const kept = otherMachine ?? (isPart ? undefined : ownRun)
+  const place = kept === undefined ? 'bench/quick-results.json' : `docs/performance/${kept}.json`
+  const path = join(root, place)
   mkdirSync(join(root, 'docs/performance'), { recursive: true })
   writeFileSync(path, `${JSON.stringify(results, null, 1)}\n`)
-  writeReport(results, isWhole)
+  writeReport(results, kept === ownRun)
 }

@@ -19,8 +19,8 @@ function results(idleMiB: number): Results {
     minutes: 4,
     skipped: [{ name: 'nginx', why: 'not installed' }],
     samples: [],
-    footprint: { firstAnswerMs: [], idleMiB: [idleMiB] } as unknown as Results['footprint'],
-  } as Results
+    footprint: { firstAnswerMs: [], idleMiB: [idleMiB] },
+  }
 }
 
 test('each machine has its goals, measured ones only, and the page’s own run is none of them', () => {

@@ -31,7 +31,7 @@ function formatOtherRun(file: string, results: Results): string[] {
     `## The goals on another machine: ${file.replace(/\.json$/, '')}`,
     '',
     `Run of ${at} on ${machine.cores} cores (${machine.cpu}), ${rounds} rounds, ${minutes} minutes: [${file}](performance/${file}).${memory}`,
-    'Only loads and targets of these goals were measured.',
+    'Goals that it did not measure are left out.',
     ...skipped.map(({ name, why }) => `${name} was skipped: ${why}.`),
     ...(note === undefined ? [] : [note]),
     '',
@@ -55,5 +55,6 @@ function verdictOn({ isReached, isAlwaysReached }: Goal): string {
 export function range(figure: Figure | undefined, unit = ''): string {
   if (figure === undefined) return '–'
   const [middle, least, most] = [figure.middle, figure.least, figure.most].map(short)
-  return `${middle} ${unit}${least === most ? '' : ` (${least}–${most})`}`.replace(' (', ' (')
+  const spread = least === most ? '' : `(${least}–${most})`
+  return [middle, unit, spread].filter((part) => part !== '').join(' ')
 }
