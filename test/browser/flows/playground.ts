@@ -3,14 +3,13 @@ import { expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { encodingsOf, findSecrets } from '../../blindness/find-secret.ts'
 import { memoryHolds } from '../../blindness/process-memory.ts'
+import { pictureBase64 } from '../../servers/picture.ts'
 import { settled, untilIs } from '../page-scripts.ts'
 import { type Flow, open, admin as owner, signIn } from '../portal-world.ts'
 import { untilShown } from './keys.ts'
 
 const prompt = 'Zimtmuschel-Orgelwind-8264 has a secret'
-/** One white pixel. */
-const dot =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2FAAAAABJRU5ErkJggg=='
+const dot = pictureBase64('dot')
 const instructions = 'Answer like a lighthouse keeper of Quarzhafen'
 
 export function playgroundFlow({ world, admin }: Flow): void {

@@ -1,6 +1,7 @@
 /** Checks 72 to 84 and 90: messages and the counting of their tokens. */
 import { expect, test } from 'bun:test'
 import { serverSalt } from '../../../packages/inference/src/servers/server-salt.ts'
+import { pictureBase64 } from '../../servers/picture.ts'
 import {
   type ClientStack,
   freshWords,
@@ -21,8 +22,6 @@ const tools = [
   },
 ]
 const thinking = { type: 'enabled', budget_tokens: 1024 }
-const pixel =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2FAAAAABJRU5ErkJggg=='
 
 export function messageChecks(place: ClientStack): void {
   throughBoth('messages', place, (entrance) => {
@@ -194,7 +193,7 @@ export function messageChecks(place: ClientStack): void {
     })
 
     test('check 84: images work on a vision model and are a clear 400 elsewhere', async () => {
-      const source = { type: 'base64', media_type: 'image/png', data: pixel }
+      const source = { type: 'base64', media_type: 'image/png', data: pictureBase64('messages') }
       const image = { type: 'image', source }
       const see = (content: unknown[]) => [{ role: 'user', content }]
       const plain = { messages: see([image, { type: 'text', text: 'what is it?' }]) }
@@ -211,7 +210,7 @@ export function messageChecks(place: ClientStack): void {
         ...see([{ type: 'tool_result', tool_use_id: 't1', content: result }]),
       ]
       expect((await ask('', { messages, tools, model: visionModel })).status).toBe(200)
-      expect(JSON.stringify(place.seen(mark)?.body)).toContain(pixel)
+      expect(JSON.stringify(place.seen(mark)?.body)).toContain(pictureBase64('messages'))
     })
 
     test('check 90: a billing block that changes with every turn does not spoil the prefix cache', async () => {
