@@ -1,5 +1,6 @@
 /** One client connection: requests in, one at a time, answers out. */
 import type { Socket } from 'bun'
+import type { Receiver } from './arrivals.ts'
 import type { ConnectionContext, ConnectionLimits } from './connection-context.ts'
 import { Fields } from './head-fields.ts'
 import { type ExchangeHost, HttpExchange } from './http-exchange.ts'
@@ -17,7 +18,7 @@ const slowBytesPerSecond = 1024
 const lingerSeconds = 2
 const maxLingerSeconds = 10
 
-export class ClientConnection implements ExchangeHost, Sender {
+export class ClientConnection implements ExchangeHost, Receiver, Sender {
   readonly writer: SocketWriter
   readonly #socket: Socket<ClientConnection>
   readonly #context: ConnectionContext
@@ -57,6 +58,7 @@ export class ClientConnection implements ExchangeHost, Sender {
   }
 
   data(bytes: Buffer): void {
+    if (this.#gone) return // closed by what another connection received in the same pass
     this.#touchedTick = this.#context.tick
     const { length } = bytes
     if (this.#closing) {

@@ -156,6 +156,15 @@ test('a client that keeps sending after a refusal is disconnected', () => {
   connection.closed()
 })
 
+test('what arrived together with the end of its connection begins nothing', () => {
+  let begun = 0
+  const begin = () => void begun++
+  const { connection } = bareConnection({ begin, refuse: begin })
+  connection.closed()
+  connection.data(Buffer.from('GET / HTTP/1.1\r\nhost: h\r\n\r\n'))
+  expect(begun).toBe(0)
+})
+
 test('when bodies fill the memory, the largest one still arriving is refused', async () => {
   start(async (request) => new Response(`${(await request.text()).length} bytes`), {
     heldBodyBytes: 500_000,

@@ -4,6 +4,7 @@
  * Bun.serve costs more per request, and has no limit on connections or on the time a head may take.
  */
 import type { Socket, SocketHandler, TCPSocketListener } from 'bun'
+import { Arrivals } from './arrivals.ts'
 import { BodyMemory } from './body-memory.ts'
 import { ClientConnection } from './client-connection.ts'
 import { preferNewestListener, prepareQuieting } from './closing-listener.ts'
@@ -58,6 +59,7 @@ type Listening = TCPSocketListener<ClientConnection>
 
 export function serveHttp(options: HttpServerOptions): HttpServer {
   const connections = new Set<ClientConnection>()
+  const arrivals = new Arrivals()
   const context = {
     tick: 0,
     stopping: false,
@@ -77,10 +79,13 @@ export function serveHttp(options: HttpServerOptions): HttpServer {
       connections.add(socket.data)
       context.idle.add(socket.data)
     },
-    data: (socket: Socket<ClientConnection>, bytes: Buffer) => socket.data?.data(bytes),
+    data(socket: Socket<ClientConnection>, bytes: Buffer) {
+      if (socket.data !== undefined) arrivals.add(socket.data, bytes)
+    },
     drain: (socket: Socket<ClientConnection>) => socket.data?.drain(),
     close(socket: Socket<ClientConnection>) {
       if (socket.data === undefined) return
+      arrivals.deliver()
       connections.delete(socket.data)
       socket.data.closed()
     },

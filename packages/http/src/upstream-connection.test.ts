@@ -12,6 +12,7 @@ function ask(deadlineMs = 1000, passesThrough = false) {
   }
   const stale: Unanswered[] = []
   const owner = {
+    tick: 0,
     released: () => void seen.push('free'),
     unheard: () => {},
     stale: (_: UpstreamConnection, unanswered: Unanswered) => stale.push(unanswered) > 0,
@@ -36,7 +37,7 @@ function ask(deadlineMs = 1000, passesThrough = false) {
       deadlineMs,
     )
   send()
-  const say = (text: string) => connection.data(Buffer.from(text), 0)
+  const say = (text: string) => connection.data(Buffer.from(text))
   return { connection, seen, stale, send, say }
 }
 

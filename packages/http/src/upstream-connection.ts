@@ -1,5 +1,6 @@
 /** One connection to a server: a request out, its answer in, then free for the next. */
 import type { Socket } from 'bun'
+import type { Receiver } from './arrivals.ts'
 import type { ByteRange } from './byte-range.ts'
 import { ChunkedScanner } from './chunked.ts'
 import { readHeadText } from './request-head.ts'
@@ -41,6 +42,8 @@ export type Unanswered = {
 }
 
 export type UpstreamConnectionOwner = {
+  /** Counts the time by which its connections judge silence. */
+  readonly tick: number
   /** The answer is complete and the connection can be reused. */
   released(connection: UpstreamConnection): void
   /** A reused connection stayed silent on a request until it was aborted. */
@@ -53,7 +56,7 @@ export type UpstreamConnectionOwner = {
   closed(connection: UpstreamConnection): void
 }
 
-export class UpstreamConnection {
+export class UpstreamConnection implements Receiver {
   readonly origin: string
   readonly #socket: Socket<UpstreamConnection | undefined>
   readonly #owner: UpstreamConnectionOwner
@@ -149,8 +152,8 @@ export class UpstreamConnection {
     if (!this.#dead) this.#socket.shutdown()
   }
 
-  data(bytes: Buffer, tick: number): void {
-    this.usedTick = tick
+  data(bytes: Buffer): void {
+    this.usedTick = this.#owner.tick
     try {
       if (this.#sink === undefined) this.#close()
       else if (this.#head === undefined) this.#readHead(bytes)
@@ -158,6 +161,10 @@ export class UpstreamConnection {
     } catch {
       this.#fail('broken') // the answer is not valid HTTP
     }
+  }
+
+  cut(): void {
+    this.#fail('broken')
   }
 
   drain(): void {

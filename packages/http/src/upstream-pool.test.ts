@@ -75,6 +75,26 @@ test('a plain connection answers and is used again', async () => {
   expect(pool.connections).toBe(1)
 })
 
+test('answers of servers that hang up at once are whole, however many arrive together', async () => {
+  const hasty = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: {
+      data(socket) {
+        socket.write('HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nhi')
+        socket.end()
+      },
+    },
+  })
+  const pool = newPool(undefined)
+  const origin = `http://127.0.0.1:${hasty.port}`
+  for (let round = 0; round < 5; round++) {
+    const answers = await Promise.all(Array.from({ length: 64 }, () => ask(pool, origin)))
+    expect(new Set(answers)).toEqual(new Set(['200 hi']))
+  }
+  hasty.stop(true)
+})
+
 test('TLS is verified against the given authorities', async () => {
   expect(await ask(newPool(authority.certPem), httpsOrigin)).toBe('200 got 5')
   expect(await rejection(newPool(undefined).connect(httpsOrigin))).toMatchObject({

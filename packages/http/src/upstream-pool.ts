@@ -1,10 +1,12 @@
 /** Connections to servers, kept for reuse. */
 import type { Socket } from 'bun'
+import { Arrivals } from './arrivals.ts'
 import { openUpstream } from './open-upstream.ts'
 import {
   type AnswerSink,
   type Unanswered,
   UpstreamConnection,
+  type UpstreamConnectionOwner,
   type UpstreamMessage,
 } from './upstream-connection.ts'
 
@@ -39,10 +41,11 @@ const ticksPerTidying = 10
 /** A shorter silence proves nothing about a server that is computing. */
 const defaultUnheardMs = 5_000
 
-export class UpstreamPool {
+export class UpstreamPool implements UpstreamConnectionOwner {
   readonly #options: PoolOptions
   readonly #idle = new Map<string, UpstreamConnection[]>()
   readonly #all = new Set<UpstreamConnection>()
+  readonly #arrivals = new Arrivals()
   readonly #timer: ReturnType<typeof setInterval>
   #tick = 0
   #closed = false
@@ -54,6 +57,10 @@ export class UpstreamPool {
 
   get connections(): number {
     return this.#all.size
+  }
+
+  get tick(): number {
+    return this.#tick
   }
 
   /** A free connection to an origin such as `https://10.0.0.7:8095`, synchronously if one is idle. */
@@ -107,9 +114,14 @@ export class UpstreamPool {
         timeoutMs: this.#options.limits.connectTimeoutMs,
       },
       {
-        data: (self, bytes) => self.data?.data(bytes, this.#tick),
+        data: (self, bytes) => {
+          if (self.data !== undefined) this.#arrivals.add(self.data, bytes)
+        },
         drain: (self) => self.data?.drain(),
-        close: (self) => self.data?.closed(),
+        close: (self) => {
+          this.#arrivals.deliver()
+          self.data?.closed()
+        },
       },
     )
     if (this.#closed) {
