@@ -24,6 +24,10 @@ export class ChunkedScanner {
   scan(bytes: Uint8Array, from: number, onData?: (start: number, end: number) => void): number {
     let at = from
     while (at < bytes.length) {
+      if (this.#expect === 'size' && this.#digits === 0) {
+        at = followWhole(bytes, at, onData)
+        if (at === bytes.length) break
+      }
       if (this.#expect === 'data') {
         const end = Math.min(bytes.length, at + this.#size)
         onData?.(at, end)
@@ -79,6 +83,34 @@ export class ChunkedScanner {
   #need(byte: number, wanted: number, next: Expect): void {
     if (byte !== wanted) throw new MessageError(400, 'a chunk does not end where it should')
     this.#expect = next
+  }
+}
+
+/** Follows the chunks that are here to their end, as most are; returns where the first other one starts. */
+function followWhole(
+  bytes: Uint8Array,
+  from: number,
+  onData: ((start: number, end: number) => void) | undefined,
+): number {
+  for (let at = from; ; ) {
+    let size = 0
+    let digits = 0
+    for (; digits < maxSizeDigits; digits++) {
+      const digit = hexDigit(bytes[at + digits] ?? 0)
+      if (digit < 0) break
+      size = size * 16 + digit
+    }
+    const start = at + digits + 2
+    const end = start + size
+    const isWhole =
+      size > 0 &&
+      bytes[start - 2] === cr &&
+      bytes[start - 1] === lf &&
+      bytes[end] === cr &&
+      bytes[end + 1] === lf
+    if (!isWhole) return at
+    onData?.(start, end)
+    at = end + 2
   }
 }
 

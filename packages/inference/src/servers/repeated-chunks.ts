@@ -17,8 +17,8 @@ type WrittenForm = ChunkForm & {
   readonly after: string
   /** What follows the usage object; undefined if the event has none. */
   readonly tail: string | undefined
-  /** Matches a usage object that differs only in its numbers, and the tail. */
-  readonly counts: RegExp
+  /** Matches `after`, a usage object that differs only in its numbers, and the tail. */
+  readonly rest: RegExp
 }
 
 export type RepeatedRun = {
@@ -116,7 +116,7 @@ const textEnd = /[^ !#-[\]-\uffff]/g
 
 /** Adds the texts of all events that repeat the form. Only the last counts are needed: they only grow. */
 function readRun(
-  { before, after, tail, counts }: WrittenForm,
+  { before, after, tail, rest }: WrittenForm,
   source: string,
   start: number,
   most: number,
@@ -129,17 +129,11 @@ function readRun(
     textEnd.lastIndex = textStart
     if (!textEnd.test(source)) break
     const quote = textEnd.lastIndex - 1
-    if (!source.startsWith(after, quote)) break
-    let end = quote + after.length
-    if (tail !== undefined) {
-      // Matching the counts costs a fraction of parsing them.
-      counts.lastIndex = end
-      if (!counts.test(source)) break
-      countsAt = end
-      end = counts.lastIndex
-    }
+    rest.lastIndex = quote
+    if (!rest.test(source)) break
     texts.push(source.slice(textStart, quote))
-    at = end
+    countsAt = quote + after.length
+    at = rest.lastIndex
   }
   if (tail === undefined || texts.length === 0) return { usage: undefined, end: at }
   return { usage: parseObject(source.slice(countsAt, at - tail.length)), end: at }
@@ -157,9 +151,7 @@ function writtenForm(data: string, chunk: JsonObject): WrittenForm | undefined {
   const rest = data.slice(textEnd.lastIndex - 1)
   const hasUsage = isObject(chunk.usage)
   const [after, usage, tail] = hasUsage ? cutUsage(rest) : [rest + eventEnd, '', undefined]
-  // Without a tail there are no counts to match.
-  const counts = tail === undefined ? known : countsOf(usage ?? '', tail)
-  const written = { ...form, before, after, tail, counts }
+  const written = { ...form, before, after, tail, rest: restOf(after, usage ?? '', tail ?? '') }
   if (usage === undefined || !isCutRight(written)) return undefined
   // Chunks of the form are written without being parsed, and so without being renamed.
   return { ...written, choice: renameStop({ ...written.choice }) }
@@ -206,12 +198,15 @@ const anyNumber = '(?:0|[1-9]\\d{0,14})'
 /** The last pattern: the streams of a server differ in their numbers, hardly ever in anything else. */
 let known = /(?!)/y
 
-/** Making a pattern costs more than trying one: what it matches to the end would make the same. */
-function countsOf(usage: string, tail: string): RegExp {
-  const text = usage + tail
+/**
+ * One pattern for all of it, since each match is a call. Making a pattern costs more than trying
+ * one: what it matches to the end would make the same.
+ */
+function restOf(after: string, usage: string, tail: string): RegExp {
+  const text = after + usage + tail
   known.lastIndex = 0
   if (!known.test(text) || known.lastIndex !== text.length)
-    known = new RegExp(`${withAnyNumbers(usage)}${escaped(tail)}`, 'y')
+    known = new RegExp(`${escaped(after)}${withAnyNumbers(usage)}${escaped(tail)}`, 'y')
   return known
 }
 

@@ -32,9 +32,11 @@ export class SseDecoder {
   /** The text of the last chunk: lines from `#at` on were not read yet. */
   #text = ''
   #at = 0
-  /** The next line feed and carriage return at or after `#at`; -1 if there is none. */
+  /** The next line feed and carriage return at or after `#at`, once searched for; -1 if there is none. */
   #lf = -1
   #cr = -1
+  /** Finding that there is none reads all of the text, which a reader ahead does not need. */
+  #isSearched = false
   /** The beginning of a line whose end has not arrived. */
   #rest: string[] = []
   #restLength = 0
@@ -68,6 +70,7 @@ export class SseDecoder {
 
   /** The next complete event; undefined if more must be added first. */
   next(): SseEvent | undefined {
+    if (!this.#isSearched) this.#search()
     while (this.#lf >= 0 || this.#cr >= 0) {
       const isFeed = this.#cr < 0 || (this.#lf >= 0 && this.#lf < this.#cr)
       const [start, end] = [this.#at, isFeed ? this.#lf : this.#cr]
@@ -104,8 +107,13 @@ export class SseDecoder {
 
   #moveTo(at: number): void {
     this.#at = at
-    this.#lf = this.#text.indexOf('\n', at)
-    this.#cr = this.#text.indexOf('\r', at)
+    this.#isSearched = false
+  }
+
+  #search(): void {
+    this.#isSearched = true
+    this.#lf = this.#text.indexOf('\n', this.#at)
+    this.#cr = this.#text.indexOf('\r', this.#at)
   }
 
   /** Keeps what follows the last line end. */
