@@ -21,6 +21,21 @@ export const manyRequests = { BUN_CONFIG_MAX_HTTP_REQUESTS: '16384' } as const
 export const keptCode = { BUN_JSC_forceCodeBlockLiveness: '1' } as const
 
 /**
+ * Optimizes a function after a fifth of the usual number of calls.
+ *
+ * A server that has just started answers its first requests with code that is not optimized yet.
+ * This way the first token through proxy, gateway and worker takes 3.6 instead of 4.7 ms from the
+ * 100th stream to the 200th, and 2.9 instead of 3.5 ms up to the 400th, and both servers spend a
+ * tenth less processor time until then. Later, and under load, nothing changes. The proxy would
+ * start 8 ms later, and keeps the usual numbers.
+ */
+const earlyOptimization = {
+  BUN_JSC_thresholdForOptimizeAfterWarmUp: '200',
+  BUN_JSC_thresholdForOptimizeAfterLongWarmUp: '200',
+  BUN_JSC_thresholdForOptimizeSoon: '200',
+} as const
+
+/**
  * Keeps freed memory for half a second before it goes back to the kernel, and keeps gaps between
  * memory in use.
  *
@@ -45,7 +60,12 @@ const roomyHeap = {
 } as const
 
 /** What gateway and worker run with: on a server, memory costs less than processor time. */
-export const serverVariables = { ...keptCode, ...keptPages, ...roomyHeap } as const
+export const serverVariables = {
+  ...keptCode,
+  ...earlyOptimization,
+  ...keptPages,
+  ...roomyHeap,
+} as const
 
 /**
  * Restarts the program in the same process with these variables set; call it first in `main.ts`.
