@@ -25,6 +25,10 @@ export type StreamReading = {
   readonly abort?: (() => Promise<boolean>) | undefined
 }
 
+/** How long, and how much, an answer may go on after its last event before its connection is cut. */
+const endWithinMs = 1_000
+const maxEndBytes = 16 * 1024
+
 /** Ends properly only after the server's end marker; a connection that closes before it is a failure. */
 export class ServerStream implements AsyncIterableIterator<JsonObject> {
   readonly #request: OpenRequest
@@ -91,11 +95,36 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
       this.#reading.onEnd()
       this.#request.close()
       this.#call.signal.removeEventListener('abort', this.#onAbort)
-      // A stream that ends without its counts has failed: there is no one left to ask.
-      if (!this.#isAborted) this.#counts.estimate()
-      if (!this.#isAborted) await this.#cancel()
+      if (!this.#isAborted) await this.#leave()
     }
     return { done: true, value: undefined }
+  }
+
+  async #leave(): Promise<void> {
+    // A stream that ends without its counts has failed: there is no one left to ask.
+    this.#counts.estimate()
+    if (this.#hasEnded) void this.#readEnd()
+    else await this.#cancel()
+  }
+
+  /**
+   * Servers send the end of an answer apart from its last event, and a connection that is cut in
+   * between cannot be used again.
+   */
+  async #readEnd(): Promise<void> {
+    const timer = setTimeout(() => void this.#cancel(), endWithinMs)
+    try {
+      for (let bytes = 0; ; ) {
+        const read = await this.#reader?.read()
+        if (read?.value === undefined) return
+        bytes += read.value.length
+        if (bytes > maxEndBytes) return await this.#cancel()
+      }
+    } catch {
+      // The answer is complete; only its connection is lost.
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   /**
