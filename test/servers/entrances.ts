@@ -20,8 +20,9 @@ export type Entrance = {
   ask(path: string, body?: unknown): Promise<Answer>
 }
 
-export function straight(url: string): Entrance {
-  return entrance('straight', url, {})
+/** Servers close connections that idle for five seconds, also just when one is used again. */
+export function straight(url: string, { keepsConnections = false } = {}): Entrance {
+  return entrance('straight', url, { keepsConnections })
 }
 
 export function throughProxy({ proxyUrl }: RunningStack): Entrance {
@@ -35,6 +36,7 @@ export function throughProxyless(stack: RunningStack): Entrance {
 }
 
 type EntranceSettings = {
+  readonly keepsConnections?: boolean
   readonly headers?: Record<string, string>
   readonly tls?: { ca: string }
 }
@@ -42,15 +44,14 @@ type EntranceSettings = {
 function entrance(
   name: Entrance['name'],
   url: string,
-  { headers, tls }: EntranceSettings,
+  { headers, tls, keepsConnections = true }: EntranceSettings,
 ): Entrance {
   const open = (path: string, body: unknown, signal?: AbortSignal) =>
     fetch(url + path, {
       method: body === undefined ? 'GET' : 'POST',
       headers: { 'content-type': 'application/json', ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      // Servers close connections that idle for five seconds, also just when one is used again.
-      keepalive: name !== 'straight',
+      keepalive: keepsConnections,
       ...(tls === undefined ? {} : { tls }),
       ...(signal === undefined ? {} : { signal }),
     })
