@@ -31,6 +31,24 @@ beforeEach(() => {
   })
 })
 
+/** A database whose first statements get no answer until it is released. */
+function stalled(mute: number) {
+  const released = Promise.withResolvers<void>()
+  let asked = 0
+  const slow = new BookingQueue(
+    {
+      ...database,
+      async query(sql, values) {
+        asked++
+        if (asked <= mute) await released.promise
+        return database.query(sql, values)
+      },
+    },
+    50,
+  )
+  return { slow, release: released.resolve, asked: () => asked }
+}
+
 const record = (changes: Partial<UsageRecord> = {}): UsageRecord => ({
   ...{ admissionId: newId(), requestId: newId(), workerId: 'w_one', keyId, model: 'm' },
   ...{ path: '/v1/chat/completions', status: 200, outcome: 'complete' as const },
@@ -91,4 +109,34 @@ test('an unknown key counts for the report that has it', async () => {
     keyId,
   ])
   expect(sums).toEqual(rows)
+})
+
+test('a batch that the database does not answer delays the others only briefly', async () => {
+  const { slow, release } = stalled(1)
+  const [first, second, third] = [[record()], [record()], [record()]]
+  let isFirstBooked = false
+  const booking = slow.book(first).finally(() => {
+    isFirstBooked = true
+  })
+  expect(await slow.book(second)).toBe(0)
+  expect(await slow.book([...third, ...first])).toBe(0) // its worker has sent it again
+  expect(isFirstBooked).toBe(false)
+  expect(await storedOf([...first, ...second, ...third])).toBe(3)
+  release()
+  expect(await booking).toBe(0)
+  expect(await storedOf(first)).toBe(1)
+})
+
+test('a database that answers nothing gets a few batches, and all are booked in the end', async () => {
+  const { slow, release, asked } = stalled(Number.POSITIVE_INFINITY)
+  const reports = Array.from({ length: 8 }, () => [record()])
+  const bookings: Promise<number>[] = []
+  for (const report of reports) {
+    bookings.push(slow.book(report))
+    await Bun.sleep(100)
+  }
+  expect(asked()).toBe(4)
+  release()
+  expect(await Promise.all(bookings)).toEqual(reports.map(() => 0))
+  expect(await storedOf(reports.flat())).toBe(8)
 })

@@ -11,32 +11,53 @@ type Report = {
 
 /** So that a batch does not hold up other queries for long; a report may be as long by itself. */
 const mostRecords = 500
+/** A connection to the database can die without a word, and is given up only after half a minute. */
+const defaultLateMs = 1_000
+/** A database that is only slow does not get more batches at once than this. */
+const mostAtOnce = 4
 
 export class BookingQueue {
   readonly #database: Database
+  readonly #lateMs: number
+  readonly #writing = new Set<Promise<void>>()
   #waiting: Report[] = []
-  #isWriting = false
+  #isTaking = false
 
-  constructor(database: Database) {
+  /** After `lateMs`, the next batch no longer waits for the one before: it gets another connection. */
+  constructor(database: Database, lateMs = defaultLateMs) {
     this.#database = database
+    this.#lateMs = lateMs
   }
 
   /** Resolves once the records are stored, to how many of them have an unknown key. */
   book(records: readonly UsageRecord[]): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ records, resolve, reject })
-      if (!this.#isWriting) void this.#write()
+      if (!this.#isTaking) void this.#takeAll()
     })
   }
 
-  async #write(): Promise<void> {
-    this.#isWriting = true
+  async #takeAll(): Promise<void> {
+    this.#isTaking = true
     while (this.#waiting.length > 0) {
-      const batch = this.#takeBatch()
-      if (!(await this.#storeTogether(batch)))
-        await Promise.all(batch.map((report) => this.#storeAlone(report)))
+      const writing = this.#write(this.#takeBatch()).finally(() => this.#writing.delete(writing))
+      this.#writing.add(writing)
+      await this.#doneOrLate(writing)
+      if (this.#writing.size >= mostAtOnce) await Promise.race(this.#writing)
     }
-    this.#isWriting = false
+    this.#isTaking = false
+  }
+
+  async #doneOrLate(writing: Promise<void>): Promise<void> {
+    const late = Promise.withResolvers<void>()
+    const timer = setTimeout(late.resolve, this.#lateMs)
+    await Promise.race([writing, late.promise])
+    clearTimeout(timer)
+  }
+
+  async #write(batch: readonly Report[]): Promise<void> {
+    if (!(await this.#storeTogether(batch)))
+      await Promise.all(batch.map((report) => this.#storeAlone(report)))
   }
 
   #takeBatch(): Report[] {
