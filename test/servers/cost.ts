@@ -72,7 +72,7 @@ async function measureShape(
   const stack = await runStack(['--engineUrl', url, '--trafficShape', shape])
   try {
     const ways: readonly (readonly [string, Entrance])[] = [
-      // As the stack does, or opening them would count as the server's time.
+      // The stack keeps its connections, too; opening one for every chat would make the server look slow.
       [bareWay, straight(url, { keepsConnections: true })],
       [`proxy, shape ${shape}`, throughProxy(stack)],
     ]

@@ -20,7 +20,7 @@ export type Entrance = {
   ask(path: string, body?: unknown): Promise<Answer>
 }
 
-/** Servers close connections that idle for five seconds, also just when one is used again. */
+/** Keeps no connection unless told to: servers close idle ones after five seconds, sometimes just as one is used again. */
 export function straight(url: string, { keepsConnections = false } = {}): Entrance {
   return entrance('straight', url, { keepsConnections })
 }

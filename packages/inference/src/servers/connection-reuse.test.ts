@@ -1,4 +1,4 @@
-/** A connection is used again after a stream, though the end of the answer comes after its last event. */
+/** Connections are reused after streams, even if the end of an answer comes after its last event. */
 import { afterEach, expect, test } from 'bun:test'
 import type { Socket } from 'bun'
 import { until } from '../testing/until.ts'
@@ -16,7 +16,7 @@ const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
 const delta = { choices: [{ index: 0, delta: { content: 'a' } }] }
 const lastEvents = { chat: 'data: [DONE]\n\n', messages: 'data: {"type":"message_stop"}\n\n' }
 
-/** A server that does as `afterLast` says once the last event is sent. */
+/** A server that sends one chunk and the last event, and then calls `afterLast`. */
 function serve(afterLast: (socket: Socket<undefined>) => void) {
   const seen = { opened: 0, closed: 0 }
   const listener = Bun.listen<undefined>({
